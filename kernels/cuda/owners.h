@@ -1,0 +1,186 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+// The owners of device resources. Destructors ignore errors (at exit the driver may be
+// gone); nothing else does.
+
+#include "check.h"
+#include <cstddef>
+#include <type_traits>
+#include <utility>
+
+namespace gr {
+namespace sar {
+namespace cuda {
+
+//! Make a device current for a scope.
+class device_guard
+{
+public:
+    explicit device_guard(int device)
+    {
+        SAR_CUDA(cudaGetDevice(&d_before));
+        if (d_before != device)
+            SAR_CUDA(cudaSetDevice(device));
+        d_changed = d_before != device;
+    }
+    ~device_guard()
+    {
+        if (d_changed)
+            cudaSetDevice(d_before);
+    }
+    device_guard(const device_guard&) = delete;
+    device_guard& operator=(const device_guard&) = delete;
+
+private:
+    int d_before = 0;
+    bool d_changed = false;
+};
+
+class stream
+{
+public:
+    stream() { SAR_CUDA(cudaStreamCreateWithFlags(&d_stream, cudaStreamNonBlocking)); }
+    ~stream() { cudaStreamDestroy(d_stream); }
+    stream(const stream&) = delete;
+    stream& operator=(const stream&) = delete;
+    cudaStream_t get() const { return d_stream; }
+
+private:
+    cudaStream_t d_stream = nullptr;
+};
+
+class event
+{
+public:
+    event() { SAR_CUDA(cudaEventCreateWithFlags(&d_event, cudaEventDisableTiming)); }
+    ~event() { cudaEventDestroy(d_event); }
+    event(const event&) = delete;
+    event& operator=(const event&) = delete;
+    cudaEvent_t get() const { return d_event; }
+
+private:
+    cudaEvent_t d_event = nullptr;
+};
+
+//! Uninitialised device memory for \p n values.
+template <typename T>
+class device_buffer
+{
+    static_assert(std::is_trivially_copyable_v<T>, "device memory holds plain values");
+
+public:
+    device_buffer() = default;
+    explicit device_buffer(std::size_t n) : d_size(n)
+    {
+        if (n == 0)
+            return;
+        const cudaError_t code =
+            cudaMalloc(reinterpret_cast<void**>(&d_data), n * sizeof(T));
+        if (code == cudaErrorMemoryAllocation) {
+            cudaGetLastError();
+            std::size_t free_bytes = 0;
+            std::size_t total_bytes = 0;
+            cudaMemGetInfo(&free_bytes, &total_bytes);
+            throw std::runtime_error(sentence("the GPU is out of memory: ",
+                                              n * sizeof(T),
+                                              " bytes needed, ",
+                                              free_bytes,
+                                              " of ",
+                                              total_bytes,
+                                              " free; use a smaller image, shorter "
+                                              "lines or smaller batches"));
+        }
+        check(code, "cudaMalloc");
+    }
+    ~device_buffer()
+    {
+        if (d_data)
+            cudaFree(d_data);
+    }
+    device_buffer(device_buffer&& other) noexcept { swap(other); }
+    device_buffer& operator=(device_buffer&& other) noexcept
+    {
+        swap(other);
+        return *this;
+    }
+    device_buffer(const device_buffer&) = delete;
+    device_buffer& operator=(const device_buffer&) = delete;
+
+    T* data() const { return d_data; }
+    std::size_t size() const { return d_size; }
+
+private:
+    void swap(device_buffer& other) noexcept
+    {
+        std::swap(d_data, other.d_data);
+        std::swap(d_size, other.d_size);
+    }
+    T* d_data = nullptr;
+    std::size_t d_size = 0;
+};
+
+//! Batched 1-D complex FFT of contiguous lines, bound to a stream. One plan belongs to
+//! one stage object: it is never shared between threads or devices.
+class fft_plan
+{
+public:
+    fft_plan(int length, int batch, cudaStream_t s) : d_length(length), d_batch(batch)
+    {
+        SAR_CUDA(cufftCreate(&d_plan));
+        std::size_t workspace = 0;
+        int n = length;
+        const cufftResult made = cufftMakePlanMany(
+            d_plan, 1, &n, nullptr, 1, length, nullptr, 1, length, CUFFT_C2C, batch, &workspace);
+        if (made != CUFFT_SUCCESS) {
+            cufftDestroy(d_plan);
+            std::size_t free_bytes = 0;
+            std::size_t total_bytes = 0;
+            cudaMemGetInfo(&free_bytes, &total_bytes);
+            throw std::runtime_error(sentence("cuFFT cannot plan ",
+                                              batch,
+                                              " transforms of length ",
+                                              length,
+                                              ": code ",
+                                              static_cast<int>(made),
+                                              ", workspace ",
+                                              workspace,
+                                              " bytes, ",
+                                              free_bytes,
+                                              " of ",
+                                              total_bytes,
+                                              " free"));
+        }
+        const cufftResult set = cufftSetStream(d_plan, s);
+        if (set != CUFFT_SUCCESS) {
+            cufftDestroy(d_plan);
+            check(set, "cufftSetStream");
+        }
+    }
+    ~fft_plan() { cufftDestroy(d_plan); }
+    fft_plan(const fft_plan&) = delete;
+    fft_plan& operator=(const fft_plan&) = delete;
+
+    //! CUFFT_FORWARD: exp(-j), CUFFT_INVERSE: exp(+j), both unscaled; always the whole
+    //! batch. in == out is allowed.
+    template <typename Complex>
+    void execute(Complex* in, Complex* out, int direction) const
+    {
+        static_assert(sizeof(Complex) == sizeof(cufftComplex));
+        SAR_CUDA(cufftExecC2C(d_plan,
+                              reinterpret_cast<cufftComplex*>(in),
+                              reinterpret_cast<cufftComplex*>(out),
+                              direction));
+    }
+    int length() const { return d_length; }
+    int batch() const { return d_batch; }
+
+private:
+    cufftHandle d_plan = 0;
+    int d_length;
+    int d_batch;
+};
+
+} // namespace cuda
+} // namespace sar
+} // namespace gr

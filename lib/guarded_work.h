@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include <gnuradio/block.h>
+#include <gnuradio/sar/stage.h>
+#include <chrono>
+
+namespace gr {
+namespace sar {
+
+// The wall at the border of a block: nothing is thrown into the scheduler, which would
+// end only this thread and leave the flowgraph hanging. WORK_DONE ends it in order.
+template <typename Body>
+int stage::guarded(gr::basic_block& self, Body&& body) noexcept
+{
+    const auto begin = std::chrono::steady_clock::now();
+    int result = gr::block::WORK_DONE;
+    try {
+        result = body();
+    } catch (const std::exception& e) {
+        note_error(self, e.what());
+    } catch (...) {
+        note_error(self, "unknown exception");
+    }
+    d_work_ns += std::chrono::duration_cast<std::chrono::nanoseconds>(
+                     std::chrono::steady_clock::now() - begin)
+                     .count();
+    ++d_work_calls;
+    return result;
+}
+
+} // namespace sar
+} // namespace gr
