@@ -29,7 +29,7 @@ cp -rL "$build/test_modules/gnuradio/sar" "$top/py/site/gnuradio/"
 cp "$root"/python/sar/{gr_sar,qa_*.py} "$top/tests/"
 find "$build/kernels" "$build/lib" -maxdepth 1 -name 'qa_*' -type f -executable -exec cp {} "$top/tests/" \;
 cp "$root"/cmake/gpu_check.sh "$top/check"
-cp "$root"/cmake/cuda_trace.cc "$top/tests/"
+cp "$root"/cmake/{cuda_trace.cc,gpu_trace_flowgraph.py} "$top/tests/"
 for r in "$@"; do cp -r "$r" "$top/data/"; done
 
 # GNU Radio, Python and what they link to, but for the C and C++ runtimes
