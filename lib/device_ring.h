@@ -40,7 +40,7 @@ struct edge_fault {
  * events is fixed: when they are used up the two oldest copies become one that ends when
  * the later one does.
  */
-class copies_under_way
+class SAR_API copies_under_way
 {
 public:
     struct entry {
