@@ -8,14 +8,9 @@
 #include <cmath>
 #include <cstring>
 
-// Hot loops are compiled for several generations of x86; the loader picks one. Not under
-// the sanitizers, which cannot run before the loader is done.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define SAR_CLONES __attribute__((target_clones("default", "arch=haswell", "arch=skylake-avx512")))
-#else
-#define SAR_CLONES
-#endif
+// The hot loops are compiled for several generations of x86, and one is picked at run time.
+// (Not by target_clones: it cannot ask for AVX2 together with FMA in all compilers, and its
+// resolver runs before sanitizers are ready.)
 #define SAR_INTO_CLONE inline __attribute__((always_inline))
 
 namespace gr {
@@ -96,6 +91,12 @@ bp_accumulator::bp_accumulator(const bp_accumulator_params& params)
             a.carrier_hz,
             " Hz; expected a positive frequency");
     require(params.slots >= 1, "slots is ", params.slots, "; expected 1 or more");
+    require(params.accuracy != accuracy_mode::fast || a.samples <= bp::longest_fast_line,
+            "accuracy is 'fast' with lines of ",
+            a.samples,
+            " samples; it serves at most ",
+            bp::longest_fast_line,
+            ", use 'exact' or 'auto'");
 }
 
 double bp_accumulator::phase_bound(const bp::chunk& chunk, bool& fast) const
@@ -116,7 +117,7 @@ double bp_accumulator::phase_bound(const bp::chunk& chunk, bool& fast) const
     const double bound = bp::fast_phase_bound_rad(d_scene, nearest);
     fast = d_params.accuracy == accuracy_mode::fast ||
            (d_params.accuracy == accuracy_mode::automatic &&
-            bound < allowed_phase_error_rad);
+            bound < allowed_phase_error_rad && d_scene.samples <= bp::longest_fast_line);
     return fast ? bound : bp::exact_phase_bound_rad(d_scene, farthest);
 }
 
@@ -264,8 +265,8 @@ template <bool Fast, interpolation I>
 SAR_INTO_CLONE tile_count run_tile(const tile_job& job)
 {
     const bp::scene s = *job.scene;
-    const int rows = std::min(ts, s.rows - job.row);
-    const int cols = std::min(ts, s.cols - job.col);
+    const int rows = s.rows - job.row < ts ? s.rows - job.row : ts;
+    const int cols = s.cols - job.col < ts ? s.cols - job.col : ts;
     alignas(64) float re[ts][ts] = {};
     alignas(64) float im[ts][ts] = {};
     row_looks r;
@@ -297,8 +298,8 @@ SAR_INTO_CLONE tile_count run_tile(const tile_job& job)
             int low = r.bin[0];
             int high = r.bin[0];
             for (int j = 0; j < ts; ++j) {
-                low = std::min(low, r.bin[j]);
-                high = std::max(high, r.bin[j]);
+                low = r.bin[j] < low ? r.bin[j] : low;
+                high = r.bin[j] > high ? r.bin[j] : high;
             }
             if (low >= bp::taps_before(I) && high + bp::taps_behind(I) < s.samples)
                 add_row<I>(r, bp::inner_line{ line }, job.table, re[i], im[i]);
@@ -316,20 +317,44 @@ SAR_INTO_CLONE tile_count run_tile(const tile_job& job)
     return count;
 }
 
-SAR_CLONES tile_count fast_nearest(const tile_job& j) { return run_tile<true, interpolation::nearest>(j); }
-SAR_CLONES tile_count fast_linear(const tile_job& j) { return run_tile<true, interpolation::linear>(j); }
-SAR_CLONES tile_count fast_sinc8(const tile_job& j) { return run_tile<true, interpolation::sinc8>(j); }
-SAR_CLONES tile_count fast_sinc16(const tile_job& j) { return run_tile<true, interpolation::sinc16>(j); }
-SAR_CLONES tile_count exact_nearest(const tile_job& j) { return run_tile<false, interpolation::nearest>(j); }
-SAR_CLONES tile_count exact_linear(const tile_job& j) { return run_tile<false, interpolation::linear>(j); }
-SAR_CLONES tile_count exact_sinc8(const tile_job& j) { return run_tile<false, interpolation::sinc8>(j); }
-SAR_CLONES tile_count exact_sinc16(const tile_job& j) { return run_tile<false, interpolation::sinc16>(j); }
-
 using tile_function = tile_count (*)(const tile_job&);
-const tile_function tile_functions[2][4] = {
-    { exact_nearest, exact_linear, exact_sinc8, exact_sinc16 },
-    { fast_nearest, fast_linear, fast_sinc8, fast_sinc16 },
-};
+using tile_functions = tile_function[2][4]; // [fast][interpolation]
+
+#define SAR_TILES(NAME, TARGET)                                                          \
+    template <bool Fast, interpolation I>                                                \
+    TARGET tile_count NAME##_tile(const tile_job& job)                                   \
+    {                                                                                    \
+        return run_tile<Fast, I>(job);                                                   \
+    }                                                                                    \
+    const tile_functions NAME##_tiles = {                                                \
+        { NAME##_tile<false, interpolation::nearest>,                                    \
+          NAME##_tile<false, interpolation::linear>,                                     \
+          NAME##_tile<false, interpolation::sinc8>,                                      \
+          NAME##_tile<false, interpolation::sinc16> },                                   \
+        { NAME##_tile<true, interpolation::nearest>,                                     \
+          NAME##_tile<true, interpolation::linear>,                                      \
+          NAME##_tile<true, interpolation::sinc8>,                                       \
+          NAME##_tile<true, interpolation::sinc16> },                                    \
+    }
+
+SAR_TILES(plain, );
+#if defined(__x86_64__) && defined(__GNUC__)
+SAR_TILES(avx2, __attribute__((target("avx2,fma"))));
+SAR_TILES(avx512,
+          __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512"))));
+#endif
+
+const tile_functions& tiles_of_this_machine()
+{
+#if defined(__x86_64__) && defined(__GNUC__)
+    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
+        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+        return avx512_tiles;
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+        return avx2_tiles;
+#endif
+    return plain_tiles;
+}
 
 class bp_accumulator_cpu final : public bp_accumulator
 {
@@ -363,7 +388,7 @@ protected:
     void add_chunk(const cf32* lines, const bp::chunk& chunk, bool fast, int slot) override
     {
         const tile_function run =
-            tile_functions[fast][static_cast<int>(d_params.interpolator)];
+            tiles_of_this_machine()[fast][static_cast<int>(d_params.interpolator)];
         const int across = (d_scene.cols + ts - 1) / ts;
         const int tiles = across * ((d_scene.rows + ts - 1) / ts);
         std::atomic<std::uint64_t> outside{ 0 };

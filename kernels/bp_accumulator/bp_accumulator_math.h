@@ -96,8 +96,8 @@ SAR_HD double measured_range_m(const scene& s, const pulse& p, vec3 d)
 SAR_HD look look_at_range(const scene& s, double r)
 {
     const double x = (r - s.first_m) * s.bins_per_m;
-    // written so that a NaN is outside
-    const bool inside = x >= 0.0 && x <= static_cast<double>(s.samples - 1);
+    // written so that a NaN is outside; & rather than &&, so that loops vectorise
+    const bool inside = (x >= 0.0) & (x <= static_cast<double>(s.samples - 1));
     const double safe_x = inside ? x : 0.0;
     const double safe_r = inside ? r : 0.0;
     const int bin = static_cast<int>(safe_x);
@@ -113,6 +113,9 @@ SAR_HD look exact_look(const scene& s, const pulse& p, double row, double col)
 }
 
 // ---- fast ------------------------------------------------------------------------------
+
+//! Lines that fast mode can serve: their indices are exact in float, with room to spare.
+constexpr int longest_fast_line = 1 << 23;
 
 //! Expansion of one pulse around the centre of one tile. Lengths in bins.
 struct expansion {
@@ -156,8 +159,8 @@ SAR_HD expansion expand(const scene& s, const pulse& p, int row, int col)
     }
     const double r = q.r + p.offset_m;
     const double x = (r - s.first_m) * s.bins_per_m;
-    // far outside the swath, or NaN: no pixel is inside
-    const bool usable = x > -1e9 && x < 1e9;
+    // far outside any swath, or NaN: no pixel is inside
+    const bool usable = x > -longest_fast_line && x < longest_fast_line;
     const double whole = usable ? floor(x) : 0.0;
     expansion e;
     e.u = static_cast<float>(q.u * s.bins_per_m);
@@ -179,11 +182,11 @@ SAR_HD look fast_look(const expansion& e, float u, float v)
 {
     const float delta = u * (e.u + u * e.uu + v * e.uv) + v * (e.v + v * e.vv);
     const float w = e.fraction + delta;
-    const bool inside = w >= e.low && w <= e.high;
+    const bool inside = (w >= e.low) & (w <= e.high);
     const float safe_w = inside ? w : e.low;
     const float below = floorf(safe_w);
     const float cycles = e.cycles + e.cycles_per_bin * delta;
-    return { inside ? e.bin + static_cast<int>(below) : 0,
+    return { e.bin + static_cast<int>(below), // 0 when outside
              safe_w - below,
              cycles - rintf(cycles),
              inside };
@@ -244,9 +247,9 @@ struct edged_line {
 };
 
 //! Samples before bin that an interpolation reads; behind it, taps_of() - 1 - this many.
-constexpr int taps_before(interpolation i) { return i >= interpolation::sinc8 ? taps_of(i) / 2 - 1 : 0; }
+SAR_HD constexpr int taps_before(interpolation i) { return i >= interpolation::sinc8 ? taps_of(i) / 2 - 1 : 0; }
 //! Samples behind bin that an interpolation reads (nearest: the one behind, or bin).
-constexpr int taps_behind(interpolation i) { return i >= interpolation::sinc8 ? taps_of(i) / 2 : 1; }
+SAR_HD constexpr int taps_behind(interpolation i) { return i >= interpolation::sinc8 ? taps_of(i) / 2 : 1; }
 
 //! Four taps that are loaded at once.
 struct alignas(16) tap_quad {

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api.h"
+#include "hd.h"
 #include <string>
 #include <vector>
 
@@ -25,7 +26,7 @@ SAR_KERNEL_API interpolation interpolation_from_name(const std::string& name);
 SAR_KERNEL_API std::string to_string(interpolation i);
 
 //! Taps of the windowed sinc; 1 for nearest, 2 for linear.
-constexpr int taps_of(interpolation i)
+SAR_HD constexpr int taps_of(interpolation i)
 {
     return i == interpolation::sinc16  ? 16
            : i == interpolation::sinc8 ? 8
