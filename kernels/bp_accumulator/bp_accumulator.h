@@ -54,9 +54,9 @@ struct bp_report {
 /*!
  * \brief Direct back-projection: adds pulses to an image that stays where the target is.
  *
- * The maths is in bp_accumulator_math.h. The image is a ring of `slots` sub-images; pulses
- * are added to the current one, write_rows() gives the mean over the pulses of all. A
- * sliding aperture moves on with advance(), which clears the oldest: nothing is
+ * The maths is in bp_accumulator_math.h. The image is a ring of `slots` sub-images;
+ * pulses are added to the current one, write_rows() gives the mean over the pulses of
+ * all. A sliding aperture moves on with advance(), which clears the oldest: nothing is
  * subtracted, so nothing drifts.
  */
 class SAR_KERNEL_API bp_accumulator
@@ -103,8 +103,7 @@ protected:
     add_chunk(const cf32* dev_lines, const bp::chunk& chunk, bool fast, int slot) = 0;
     virtual void clear(int slot) = 0;
     virtual void mean_rows(cf32* dev_out, int first_row, int rows, double scale) = 0;
-    virtual void
-    read_counters(std::uint64_t& outside, std::uint64_t& non_finite) = 0;
+    virtual void read_counters(std::uint64_t& outside, std::uint64_t& non_finite) = 0;
 
     const bp_accumulator_params d_params;
     const bp::scene d_scene;

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-#include "bp_accumulator.h"
 #include "../core/errors.h"
 #include "../core/names.h"
 #include "../core/parallel_for.h"
+#include "bp_accumulator.h"
 #include <algorithm>
 #include <atomic>
 #include <cmath>
 #include <cstring>
 
-// The hot loops are compiled for several generations of x86, and one is picked at run time.
-// (Not by target_clones: it cannot ask for AVX2 together with FMA in all compilers, and its
-// resolver runs before sanitizers are ready.)
+// The hot loops are compiled for several generations of x86, and one is picked at run
+// time. (Not by target_clones: it cannot ask for AVX2 together with FMA in all compilers,
+// and its resolver runs before sanitizers are ready.)
 #define SAR_INTO_CLONE inline __attribute__((always_inline))
 
 namespace gr {
@@ -43,8 +43,7 @@ bp::scene scene_of(const bp_accumulator_params& p)
 double distance_to_segment(vec3 p, vec3 a, vec3 step)
 {
     const double square = dot(step, step);
-    const double t =
-        square > 0 ? std::clamp(dot(p - a, step) / square, 0.0, 1.0) : 0.0;
+    const double t = square > 0 ? std::clamp(dot(p - a, step) / square, 0.0, 1.0) : 0.0;
     return length(p - a - t * step);
 }
 
@@ -72,10 +71,14 @@ double distance_to_grid(const bp::scene& s, vec3 p)
 
 } // namespace
 
-accuracy_mode accuracy_mode_from_name(const std::string& n) { return accuracies.from_name(n); }
+accuracy_mode accuracy_mode_from_name(const std::string& n)
+{
+    return accuracies.from_name(n);
+}
 std::string to_string(accuracy_mode a) { return accuracies.to_name(a); }
 
-// ---- what both backends share ----------------------------------------------------------
+// ---- what both backends share
+// ----------------------------------------------------------
 
 bp_accumulator::bp_accumulator(const bp_accumulator_params& params)
     : d_params(params), d_scene(scene_of(params)), d_pulses(std::max(params.slots, 1), 0)
@@ -114,7 +117,7 @@ double bp_accumulator::phase_bound(const bp::chunk& chunk, bool& fast) const
             farthest = std::max(farthest, length(p.rx) + extent);
         }
     }
-    const double bound = bp::fast_phase_bound_rad(d_scene, nearest);
+    const double bound = bp::fast_phase_bound_rad(d_scene, nearest, farthest);
     fast = d_params.accuracy == accuracy_mode::fast ||
            (d_params.accuracy == accuracy_mode::automatic &&
             bound < allowed_phase_error_rad && d_scene.samples <= bp::longest_fast_line);
@@ -210,7 +213,8 @@ bp_report bp_accumulator::report()
     return r;
 }
 
-// ---- CPU -------------------------------------------------------------------------------
+// ---- CPU
+// -------------------------------------------------------------------------------
 
 namespace {
 
@@ -282,7 +286,7 @@ SAR_INTO_CLONE tile_count run_tile(const tile_job& job)
             int outside = 0;
             if (Fast) {
                 for (int j = 0; j < ts; ++j)
-                    outside += keep(r, j, bp::fast_look(e, i - bp::tile_centre, j - bp::tile_centre));
+                    outside += keep(r, j, bp::fast_look(e, i, j));
             } else {
                 for (int j = 0; j < ts; ++j)
                     outside += keep(r, j, bp::exact_look(s, p, job.row + i, job.col + j));
@@ -310,7 +314,8 @@ SAR_INTO_CLONE tile_count run_tile(const tile_job& job)
     for (int i = 0; i < rows; ++i)
         for (int j = 0; j < cols; ++j) {
             bp::pixel_sum& pixel =
-                job.image[static_cast<std::ptrdiff_t>(job.row + i) * s.cols + job.col + j];
+                job.image[static_cast<std::ptrdiff_t>(job.row + i) * s.cols + job.col +
+                          j];
             if (!bp::add_chunk(pixel, { re[i][j], im[i][j] }))
                 ++count.non_finite;
         }
@@ -341,7 +346,8 @@ SAR_TILES(plain, );
 #if defined(__x86_64__) && defined(__GNUC__)
 SAR_TILES(avx2, __attribute__((target("avx2,fma"))));
 SAR_TILES(avx512,
-          __attribute__((target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512"))));
+          __attribute__((target(
+              "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512"))));
 #endif
 
 const tile_functions& tiles_of_this_machine()
@@ -360,7 +366,8 @@ class bp_accumulator_cpu final : public bp_accumulator
 {
 public:
     explicit bp_accumulator_cpu(const bp_accumulator_params& p)
-        : bp_accumulator(p), d_pixels(static_cast<std::size_t>(d_scene.rows) * d_scene.cols)
+        : bp_accumulator(p),
+          d_pixels(static_cast<std::size_t>(d_scene.rows) * d_scene.cols)
     {
         if (taps_of(p.interpolator) > 2) {
             const std::vector<float> t =
@@ -385,7 +392,8 @@ public:
     }
 
 protected:
-    void add_chunk(const cf32* lines, const bp::chunk& chunk, bool fast, int slot) override
+    void
+    add_chunk(const cf32* lines, const bp::chunk& chunk, bool fast, int slot) override
     {
         const tile_function run =
             tiles_of_this_machine()[fast][static_cast<int>(d_params.interpolator)];
@@ -418,7 +426,8 @@ protected:
     void mean_rows(cf32* out, int first_row, int rows, double scale) override
     {
         parallel_for(rows, [&](int i, int) {
-            const std::size_t first = static_cast<std::size_t>(first_row + i) * d_scene.cols;
+            const std::size_t first =
+                static_cast<std::size_t>(first_row + i) * d_scene.cols;
             cf32* row = out + static_cast<std::size_t>(i) * d_scene.cols;
             for (int j = 0; j < d_scene.cols; ++j)
                 row[j] = bp::mean_of_slots(d_image.data() + first + j,
@@ -445,8 +454,9 @@ private:
 } // namespace
 
 #ifdef SAR_HAVE_CUDA
-std::unique_ptr<bp_accumulator> make_bp_accumulator_cuda(const bp_accumulator_params& params,
-                                                         const compute_target& target);
+std::unique_ptr<bp_accumulator>
+make_bp_accumulator_cuda(const bp_accumulator_params& params,
+                         const compute_target& target);
 #endif
 
 std::unique_ptr<bp_accumulator> bp_accumulator::make(const bp_accumulator_params& params,

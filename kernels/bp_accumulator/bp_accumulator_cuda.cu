@@ -53,22 +53,21 @@ __global__ void __launch_bounds__(ts* threads_y)
 #pragma unroll
         for (int m = 0; m < pixels_a_thread; ++m) {
             const int i = threadIdx.y + m * threads_y;
-            const bp::look l =
-                Fast ? bp::fast_look(expansions[Fast ? k : 0],
-                                     i - bp::tile_centre,
-                                     static_cast<int>(threadIdx.x) - bp::tile_centre)
-                     : bp::exact_look(s, c.pulses[k], tile_row + i, col);
+            const bp::look l = Fast ? bp::fast_look(expansions[Fast ? k : 0],
+                                                    i,
+                                                    static_cast<int>(threadIdx.x))
+                                    : bp::exact_look(s, c.pulses[k], tile_row + i, col);
             if (!l.inside) {
                 outside += tile_row + i < s.rows && col < s.cols;
                 continue;
             }
-            const bool inner = l.bin >= bp::taps_before(I) &&
-                               l.bin + bp::taps_behind(I) < s.samples;
+            const bool inner =
+                l.bin >= bp::taps_before(I) && l.bin + bp::taps_behind(I) < s.samples;
             const cf32 v =
-                inner ? bp::interpolate<I>(
-                            bp::inner_line{ line }, l.bin, l.fraction, table)
-                      : bp::interpolate<I>(
-                            bp::edged_line{ line, s.samples }, l.bin, l.fraction, table);
+                inner
+                    ? bp::interpolate<I>(bp::inner_line{ line }, l.bin, l.fraction, table)
+                    : bp::interpolate<I>(
+                          bp::edged_line{ line, s.samples }, l.bin, l.fraction, table);
             sum[m] = sum[m] + v * unit_phasor(l.cycles);
         }
     }
@@ -149,7 +148,8 @@ public:
     }
 
 protected:
-    void add_chunk(const cf32* dev_lines, const bp::chunk& c, bool fast, int slot) override
+    void
+    add_chunk(const cf32* dev_lines, const bp::chunk& c, bool fast, int slot) override
     {
         const cuda::device_guard guard(d_space.index());
         const auto kernel = fast ? kernel_for<true>(d_params.interpolator)
@@ -215,8 +215,9 @@ private:
 
 } // namespace
 
-std::unique_ptr<bp_accumulator> make_bp_accumulator_cuda(const bp_accumulator_params& params,
-                                                         const compute_target& target)
+std::unique_ptr<bp_accumulator>
+make_bp_accumulator_cuda(const bp_accumulator_params& params,
+                         const compute_target& target)
 {
     // current while the memory is taken
     const cuda::device_guard guard(target.space->index());

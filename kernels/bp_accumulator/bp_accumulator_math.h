@@ -8,24 +8,29 @@
 //   R  = |p - tx|  (one antenna),  (|p - tx| + |p - rx|) / 2  (two antennas)      m
 //   r  = R + bias - D    what the instrument measures; D: distance of the antenna(s) to
 //                        the reference point of motion-compensated lines, else 0   m
-//   x  = (r - first) / spacing                        index into the line          samples
-//   kappa = 2 fc / c                                  cycles per metre of range
+//   x  = (r - first) / spacing                        index into the line samples kappa =
+//   2 fc / c                                  cycles per metre of range
 //
 // A compressed line holds a point at r as p(x - x_r) exp(-j 2 pi kappa r) with p(0) = 1
-// (acquisition.h, range_axis), so a unit point gives 1. The phase uses r, bias included, as
-// that convention does. For an instrument whose bias shifts the echo but not its carrier
-// (a trigger offset) the image has the constant phase 2 pi kappa bias; nothing else changes. Source: Munson, O'Brien, Jenkins, "A tomographic formulation of
-// spotlight-mode synthetic aperture radar", Proc. IEEE 71 (1983); Gorham, Moore, "SAR image
-// formation toolbox for MATLAB", SPIE 7699 (2010).
+// (acquisition.h, range_axis), so a unit point gives 1. The phase uses r, bias included,
+// as that convention does. For an instrument whose bias shifts the echo but not its
+// carrier (a trigger offset) the image has the constant phase 2 pi kappa bias; nothing
+// else changes. Source: Munson, O'Brien, Jenkins, "A tomographic formulation of
+// spotlight-mode synthetic aperture radar", Proc. IEEE 71 (1983); Gorham, Moore, "SAR
+// image formation toolbox for MATLAB", SPIE 7699 (2010).
 //
 // Two ways to get x and the phase:
 //   exact  R in double for each pixel and pulse; phase in cycles, double, reduced to its
 //          fraction before it becomes float.
 //   fast   per tile and pulse, R is expanded to second order around the tile's centre c,
 //          with u, v the row and column distances from the centre in pixels:
-//            R(u, v) = R0 + g . d + (|d|^2 - (g . d)^2) / (2 R0),   d = u row_step + v col_step
+//            R(u, v) = R0 + g . d + (|d|^2 - (g . d)^2) / (2 R0),   d = u row_step + v
+//            col_step
 //          g = (c - tx) / R0. Coefficients in double, evaluation in float relative to the
-//          centre, whose index and phase are split into whole and fraction in double.
+//          centre, whose index and phase are split into whole and fraction in double. The
+//          centre is a pixel, so u and v are whole numbers, and of the phase's slopes in
+//          cycles a pixel only the fraction matters too: no float holds more than some
+//          20 cycles, whatever the wavelength.
 //          Remainder: third derivative of a distance along a line is
 //          -3 cos(a) sin(a)^2 / R^2, |.| <= 2 / sqrt(3) / R^2, so the error is at most
 //          r^3 / (3 sqrt(3)) / R_min^2 = 0.1925 r^3 / R_min^2 metres for |d| <= r.
@@ -43,8 +48,8 @@ namespace bp {
 
 //! Rows and columns of a tile: what one range expansion serves.
 constexpr int tile_size = 32;
-//! Offset of the centre of a tile from its first row or column, pixels.
-constexpr float tile_centre = 0.5f * (tile_size - 1);
+//! Offset of the centre of a tile from its first row or column, pixels: a whole number.
+constexpr int tile_centre = tile_size / 2;
 //! Pulses that are summed in plain float before a compensated addition to the image.
 constexpr int chunk_pulses = 64;
 
@@ -84,7 +89,8 @@ struct look {
     bool inside;    //!< false: outside the swath, contributes nothing
 };
 
-// ---- exact -----------------------------------------------------------------------------
+// ---- exact
+// -----------------------------------------------------------------------------
 
 //! r of the file's head for the point \p d relative to pixel (0, 0), m.
 SAR_HD double measured_range_m(const scene& s, const pulse& p, vec3 d)
@@ -112,27 +118,32 @@ SAR_HD look exact_look(const scene& s, const pulse& p, double row, double col)
     return look_at_range(s, measured_range_m(s, p, row * s.row_step + col * s.col_step));
 }
 
-// ---- fast ------------------------------------------------------------------------------
+// ---- fast
+// ------------------------------------------------------------------------------
 
 //! Lines that fast mode can serve: their indices are exact in float, with room to spare.
 constexpr int longest_fast_line = 1 << 23;
 
-//! Expansion of one pulse around the centre of one tile. Lengths in bins.
-struct expansion {
-    float u, v, uu, uv, vv; //!< coefficients of the row and column distance in pixels
-    float fraction;         //!< of the centre's index
-    float cycles;           //!< of the centre's phase, -0.5 .. 0.5
-    float cycles_per_bin;
-    float low, high; //!< the swath, counted like fraction
-    int bin;         //!< whole part of the centre's index
+//! A quadratic function of u and v.
+template <typename T>
+struct quadric {
+    T c, u, v, uu, uv, vv;
+    SAR_HD T at(T a, T b) const
+    {
+        return c + (a * (u + a * uu + b * uv) + b * (v + b * vv));
+    }
 };
 
-struct quadric {
-    double r, u, v, uu, uv, vv;
+//! Expansion of one pulse around the centre of one tile.
+struct expansion {
+    quadric<float> bins;   //!< index into the line minus bin
+    quadric<float> cycles; //!< phase, but for whole cycles
+    float low, high;       //!< the swath, counted like bins
+    int bin;               //!< whole part of the centre's index
 };
 
 //! Distance from \p antenna around \p centre, to second order, m.
-SAR_HD quadric expand_distance(const scene& s, vec3 centre, vec3 antenna)
+SAR_HD quadric<double> expand_distance(const scene& s, vec3 centre, vec3 antenna)
 {
     const vec3 away = centre - antenna;
     const double r = length(away);
@@ -149,43 +160,50 @@ SAR_HD quadric expand_distance(const scene& s, vec3 centre, vec3 antenna)
 //! \p row, \p col: first pixel of the tile.
 SAR_HD expansion expand(const scene& s, const pulse& p, int row, int col)
 {
-    const vec3 centre = (row + static_cast<double>(tile_centre)) * s.row_step +
-                        (col + static_cast<double>(tile_centre)) * s.col_step;
-    quadric q = expand_distance(s, centre, p.tx);
+    const vec3 centre = static_cast<double>(row + tile_centre) * s.row_step +
+                        static_cast<double>(col + tile_centre) * s.col_step;
+    quadric<double> q = expand_distance(s, centre, p.tx);
     if (s.bistatic) {
-        const quadric b = expand_distance(s, centre, p.rx);
-        q = { 0.5 * (q.r + b.r),   0.5 * (q.u + b.u),   0.5 * (q.v + b.v),
+        const quadric<double> b = expand_distance(s, centre, p.rx);
+        q = { 0.5 * (q.c + b.c),   0.5 * (q.u + b.u),   0.5 * (q.v + b.v),
               0.5 * (q.uu + b.uu), 0.5 * (q.uv + b.uv), 0.5 * (q.vv + b.vv) };
     }
-    const double r = q.r + p.offset_m;
+    const double r = q.c + p.offset_m;
     const double x = (r - s.first_m) * s.bins_per_m;
     // far outside any swath, or NaN: no pixel is inside
     const bool usable = x > -longest_fast_line && x < longest_fast_line;
-    const double whole = usable ? floor(x) : 0.0;
-    expansion e;
-    e.u = static_cast<float>(q.u * s.bins_per_m);
-    e.v = static_cast<float>(q.v * s.bins_per_m);
-    e.uu = static_cast<float>(q.uu * s.bins_per_m);
-    e.uv = static_cast<float>(q.uv * s.bins_per_m);
-    e.vv = static_cast<float>(q.vv * s.bins_per_m);
-    e.fraction = usable ? static_cast<float>(x - whole) : 0.0f;
-    e.cycles = usable ? fractional_cycles(r * s.cycles_per_m) : 0.0f;
-    e.cycles_per_bin = static_cast<float>(s.cycles_per_m / s.bins_per_m);
-    e.low = usable ? static_cast<float>(-whole) : 1.0f;
-    e.high = usable ? static_cast<float>(s.samples - 1 - whole) : 0.0f;
-    e.bin = static_cast<int>(whole);
-    return e;
+    if (!usable)
+        return { {}, {}, 1.0f, 0.0f, -1 };
+    const double whole = floor(x);
+    const double b = s.bins_per_m;
+    const double k = s.cycles_per_m;
+    return { { static_cast<float>(x - whole),
+               static_cast<float>(q.u * b),
+               static_cast<float>(q.v * b),
+               static_cast<float>(q.uu * b),
+               static_cast<float>(q.uv * b),
+               static_cast<float>(q.vv * b) },
+             { fractional_cycles(r * k),
+               fractional_cycles(q.u * k),
+               fractional_cycles(q.v * k),
+               static_cast<float>(q.uu * k),
+               static_cast<float>(q.uv * k),
+               static_cast<float>(q.vv * k) },
+             static_cast<float>(-whole),
+             static_cast<float>(s.samples - 1 - whole),
+             static_cast<int>(whole) };
 }
 
-//! \p u, \p v: distance from the tile's centre, pixels.
-SAR_HD look fast_look(const expansion& e, float u, float v)
+//! \p i, \p j: row and column in the tile.
+SAR_HD look fast_look(const expansion& e, int i, int j)
 {
-    const float delta = u * (e.u + u * e.uu + v * e.uv) + v * (e.v + v * e.vv);
-    const float w = e.fraction + delta;
+    const float u = static_cast<float>(i - tile_centre);
+    const float v = static_cast<float>(j - tile_centre);
+    const float w = e.bins.at(u, v);
     const bool inside = (w >= e.low) & (w <= e.high);
     const float safe_w = inside ? w : e.low;
     const float below = floorf(safe_w);
-    const float cycles = e.cycles + e.cycles_per_bin * delta;
+    const float cycles = e.cycles.at(u, v);
     return { e.bin + static_cast<int>(below), // 0 when outside
              safe_w - below,
              cycles - rintf(cycles),
@@ -196,27 +214,28 @@ SAR_HD look fast_look(const expansion& e, float u, float v)
  * \brief Bound of the phase error of fast_look, rad.
  *
  * Remainder of the expansion, see above, plus float rounding: about eight roundings of
- * numbers not larger than the reach of the tile, in cycles.
+ * numbers not larger than the phase across the tile, with slopes of half a cycle a pixel.
  *
- * \param nearest_m smallest distance of an antenna to a pixel of the grid, m
+ * \param nearest_m  smallest distance of an antenna to a pixel of the grid, m
+ * \param farthest_m largest
  * \return infinity where the expansion says nothing (antenna close to the tile), or NaN
  */
-SAR_HD double fast_phase_bound_rad(const scene& s, double nearest_m)
+SAR_HD double fast_phase_bound_rad(const scene& s, double nearest_m, double farthest_m)
 {
-    const double half = 0.5 * (tile_size - 1);
-    const vec3 diagonal = half * (s.row_step + s.col_step);
-    const vec3 other = half * (s.row_step - s.col_step);
-    const double a = length(diagonal);
-    const double b = length(other);
-    const double radius = a > b ? a : b;
-    const double reach = half * (length(s.row_step) + length(s.col_step));
+    const double a = length(s.row_step + s.col_step);
+    const double b = length(s.row_step - s.col_step);
+    const double radius = tile_centre * (a > b ? a : b);
+    const double reach = tile_centre * (length(s.row_step) + length(s.col_step));
     // a partial tile's centre may lie outside the grid: keep a radius away from it
     const double r = nearest_m - 2 * radius;
     if (!(r > radius))
         return nearest_m - nearest_m == 0 ? HUGE_VAL : nearest_m;
     const double remainder_m = 0.19245009 * radius * radius * radius / (r * r);
-    const double rounding_m = 8 * 5.9604645e-8 * reach * (1 + reach / r);
-    return 6.283185307179586 * s.cycles_per_m * (remainder_m + rounding_m) + 4e-7;
+    const double across = tile_size + s.cycles_per_m * reach * reach / r;
+    const double rounding = 8 * 5.9604645e-8 * 0.5 * across;
+    // the centre in double, as in exact_phase_bound_rad
+    const double centre = s.cycles_per_m * farthest_m * 8 * 1.1102230246251565e-16;
+    return 6.283185307179586 * (s.cycles_per_m * remainder_m + rounding + centre) + 4e-7;
 }
 
 //! Bound of the phase error of exact_look, rad: double rounding of the range, and float
@@ -227,7 +246,8 @@ SAR_HD double exact_phase_bound_rad(const scene& s, double farthest_m)
            4e-7;
 }
 
-// ---- interpolation ---------------------------------------------------------------------
+// ---- interpolation
+// ---------------------------------------------------------------------
 
 //! A line of which samples are read that exist.
 struct inner_line {
@@ -247,9 +267,15 @@ struct edged_line {
 };
 
 //! Samples before bin that an interpolation reads; behind it, taps_of() - 1 - this many.
-SAR_HD constexpr int taps_before(interpolation i) { return i >= interpolation::sinc8 ? taps_of(i) / 2 - 1 : 0; }
+SAR_HD constexpr int taps_before(interpolation i)
+{
+    return i >= interpolation::sinc8 ? taps_of(i) / 2 - 1 : 0;
+}
 //! Samples behind bin that an interpolation reads (nearest: the one behind, or bin).
-SAR_HD constexpr int taps_behind(interpolation i) { return i >= interpolation::sinc8 ? taps_of(i) / 2 : 1; }
+SAR_HD constexpr int taps_behind(interpolation i)
+{
+    return i >= interpolation::sinc8 ? taps_of(i) / 2 : 1;
+}
 
 //! Four taps that are loaded at once.
 struct alignas(16) tap_quad {
@@ -291,7 +317,8 @@ SAR_HD cf32 interpolate(Line line, int bin, float fraction, const tap_quad* tabl
     }
 }
 
-// ---- accumulation ----------------------------------------------------------------------
+// ---- accumulation
+// ----------------------------------------------------------------------
 
 //! A running sum and what its roundings lost (Neumaier's form of Kahan's sum).
 struct pixel_sum {

@@ -50,9 +50,10 @@ std::vector<float> sinc_table(int taps, double occupied_band)
     std::vector<float> table((sinc_phases + 2) * static_cast<std::size_t>(taps), 0.0f);
     for (int p = 0; p <= sinc_phases; ++p)
         for (int k = 0; k < taps; ++k)
-            table[static_cast<std::size_t>(p) * taps + k] =
-                static_cast<float>(sinc_weight(
-                    static_cast<double>(p) / sinc_phases - (k - (taps / 2 - 1)), taps, beta));
+            table[static_cast<std::size_t>(p) * taps + k] = static_cast<float>(
+                sinc_weight(static_cast<double>(p) / sinc_phases - (k - (taps / 2 - 1)),
+                            taps,
+                            beta));
     return table;
 }
 

@@ -28,8 +28,8 @@ SAR_KERNEL_API std::string to_string(interpolation i);
 //! Taps of the windowed sinc; 1 for nearest, 2 for linear.
 SAR_HD constexpr int taps_of(interpolation i)
 {
-    return i == interpolation::sinc16  ? 16
-           : i == interpolation::sinc8 ? 8
+    return i == interpolation::sinc16   ? 16
+           : i == interpolation::sinc8  ? 8
            : i == interpolation::linear ? 2
                                         : 1;
 }
