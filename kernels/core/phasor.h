@@ -38,7 +38,8 @@ SAR_HD cf32 unit_phasor(float x)
     const int k = static_cast<int>(q) & 3;
     const float a = (k & 1) ? s : c; // |cos| part
     const float b = (k & 1) ? c : s;
-    return { (k == 1 || k == 2) ? -a : a, (k & 2) ? -b : b };
+    // cos is negative in quarters 1 and 2, sin in 2 and 3; no ||, so that loops vectorise
+    return { ((k + 1) & 2) ? -a : a, (k & 2) ? -b : b };
 }
 
 } // namespace sar
