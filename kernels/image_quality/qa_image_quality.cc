@@ -248,6 +248,28 @@ BOOST_AUTO_TEST_CASE(windows_and_a_complex_amplitude)
     }
 }
 
+BOOST_AUTO_TEST_CASE(critically_sampled_image_off_the_middle_of_its_spectrum)
+{
+    // hardly more than one pixel a cell, and a middle of the aperture that is not the middle of the
+    // spectrum (uneven speed): there is no spare band, and the signal lies across
+    // the edge of an uncentred spectrum
+    const auto truth = broadside();
+    auto geo = truth;
+    geo.aperture_centre_m.x = 60;
+    for (const double cells : { 0.97, 0.93 }) {
+        const auto g = image_grid::centred(scene,
+                                           { 1, 0, 0 },
+                                           { 0, 1, 0 },
+                                           cells * c / 19.2e9 / 0.03,
+                                           0.3,
+                                           120,
+                                           100);
+        const vec3 target = scene + vec3{ 0.2, 0.1, 0 };
+        const auto r = measure_point_target(ideal(g, truth, target).data(), g, target, geo);
+        tight(r, 5e-3, 0.1, 0.15);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(true_back_projection_images_of_random_geometries)
 {
     std::mt19937 random(7);
