@@ -149,8 +149,13 @@ std::vector<vec3> trajectory::positions(double start_s, double prf_hz, int pulse
             " Hz; expected a positive number");
     require(pulses >= 0, "pulses is ", pulses, "; expected 0 or more");
     std::vector<vec3> out(pulses);
-    for (int n = 0; n < pulses; ++n)
-        out[n] = position(start_s + n / prf_hz);
+    for (int n = 0; n < pulses; ++n) {
+        try {
+            out[n] = position(start_s + n / prf_hz);
+        } catch (const std::out_of_range& e) {
+            throw std::out_of_range(sentence("pulse ", n, " of ", pulses, ": ", e.what()));
+        }
+    }
     return out;
 }
 
