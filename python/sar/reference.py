@@ -70,7 +70,9 @@ def compress(acq, lines, oversampling=1, window="rect", replica=None):
     spectrum[: len(pulse)] = pulse
     spectrum = np.fft.fft(np.roll(spectrum, -lead))
     f = np.fft.fftfreq(padded, 1 / fs)
-    weight = band_window(window, f / acq.bandwidth_hz())
+    # "rect" is the matched filter proper, without an edge at the band's ends
+    weight = (np.ones(padded) if window == "rect"
+              else band_window(window, f / acq.bandwidth_hz()))
     gain = weight * spectrum.conj()
     gain = gain / np.mean(weight * np.abs(spectrum) ** 2)
     compressed = np.fft.fft(lines, padded, axis=1) * gain
