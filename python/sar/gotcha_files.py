@@ -106,7 +106,7 @@ def read(paths, fields, options):
         acq, lambda a, b: lines[a:b], len(lines), np.arange(len(lines)) / acq.prf_hz, tx=tx,
         kind="gotcha", paths=paths, datatype="cf32_le", notes=notes,
         hints={"scene_centre_m": (0.0, 0.0, 0.0), "scene_extent_m": (100.0, 100.0),
-               "row_axis": (0.0, -1.0, 0.0), "col_axis": (1.0, 0.0, 0.0)},
+               "row_axis": (0.0, -1.0, 0.0), "col_axis": (1.0, 0.0, 0.0), "landmarks": LANDMARKS},
         used={"autofocus": bool(options.get("autofocus")),
               "r0_correction_m": float(np.abs(shift).max())})
 
@@ -115,3 +115,8 @@ def read(paths, fields, options):
 # signs, and either correction alone, destroy the image.
 AUTOFOCUS_RANGE_SIGN = 1.0
 AUTOFOCUS_PHASE_SIGN = 1.0
+
+# The two isolated calibration reflectors of the scene, as a float64 back-projection of pass 1
+# HH shows them, m: only used to tell a conjugated recording, which focuses just as well but
+# turned by 180 degrees, from a right one.
+LANDMARKS = [(-15.60, 21.55, 0.0), (-27.80, 38.80, 0.0)]
