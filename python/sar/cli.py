@@ -1,0 +1,561 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The command line: ``gr_sar simulate | info | focus | measure | convert | demo | doctor``."""
+
+import argparse
+import json
+import os
+import sys
+import traceback
+
+from . import sar_python as _sar
+
+VERSION = "0.1.0"
+
+DESCRIPTION = """\
+Synthetic-aperture-radar images out of recordings, by GNU Radio flowgraphs on CPU or GPU.
+
+  gr_sar simulate scene                      write a simulated recording, scene.sigmf-*
+  gr_sar info scene.sigmf-meta               say what is known about it
+  gr_sar focus scene.sigmf-meta -o out       form the image: out/image.npy, .png, report.json
+  gr_sar measure out                         compare targets with where they were put
+
+All lengths are metres, times seconds, frequencies hertz. Exit status: 0 done, 1 failed or a
+target FAILs, 2 wrong usage.
+"""
+
+FOCUS_TEXT = """\
+Form an image by back-projection, which takes any flight path: antenna positions are needed
+(<name>.nav.csv beside a SigMF recording, the fields of GOTCHA files, platform.csv of the rail
+set). Several files of one collection (the degrees of GOTCHA) are one aperture.
+"""
+
+FOCUS_EPILOG = """\
+examples:
+  gr_sar focus flight.sigmf-meta -o out
+  gr_sar focus data_3dsar_pass1_az00?_HH.mat -o gotcha --window hann --azimuth-window hann
+  gr_sar focus p440_uwb_rail -o rail --clock-offset 9.28 --range-bias 0.46
+  gr_sar focus flight.sigmf-meta -o out --centre 20,35 --size 60 --spacing 0.1
+  cat iq.cf32 | gr_sar focus - --meta flight.sigmf-meta --positions flight.nav.csv -o out
+
+accuracy (--accuracy): how ranges, and so phases, are computed
+  exact  range of every pixel and pulse in double: error below -80 dB of the image's peak
+  fast   second-order expansion of the range over tiles of pixels: error about -45 dB where the
+         antenna is near or the tiles are coarse, below -60 dB where its bound is under 0.01 rad
+  auto   (default) fast for pulses whose proved phase error stays below 0.01 rad in this very
+         geometry, exact for the others; the bound that held is in report.json
+
+interpolation (--interpolation): nearest, linear, sinc8 (default, below -60 dB), sinc16
+
+backend (--backend): auto uses a CUDA GPU when a usable one and a build for it are there, else
+the CPU, and says which; cuda fails with the reason when it cannot.
+
+output: image.npy complex64 (rows, cols), a unit point has magnitude 1; image.png in dB, the
+same orientation, first row on top; report.json with all choices, counts, times and figures.
+Pixel (i, j) sits at origin_m + i row_spacing_m row_axis + j col_spacing_m col_axis.
+"""
+
+
+# ---- arguments --------------------------------------------------------------------------
+
+
+def _numbers(counts, what):
+    def parse(text):
+        try:
+            values = [float(v) for v in text.replace(" ", "").split(",")]
+        except ValueError:
+            values = []
+        if len(values) not in counts:
+            raise argparse.ArgumentTypeError(f"'{text}' is not {what}")
+        return values
+
+    return parse
+
+
+def _setting(text):
+    key, sep, value = text.partition("=")
+    if not sep:
+        raise argparse.ArgumentTypeError(f"'{text}' is not NAME=VALUE")
+    try:
+        parsed = json.loads(value)
+    except json.JSONDecodeError:
+        parsed = value
+    return key.strip(), parsed
+
+
+def _target(text):
+    parts = text.replace(" ", "").split(",")
+    try:
+        v = [float(p) for p in parts]
+    except ValueError:
+        v = []
+    if not 2 <= len(v) <= 5:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not x,y[,z[,amplitude[,phase in degrees]]]")
+    v += [0.0, 1.0, 0.0][len(v) - 2 :]
+    import cmath
+    import math
+
+    return {"position_m": tuple(v[:3]), "amplitude": v[3] * cmath.exp(1j * math.radians(v[4]))}
+
+
+def _reading(p, many=True):
+    p.add_argument("input", nargs="+" if many else None, metavar="INPUT",
+                   help="recording: .sigmf-meta, GOTCHA .mat (one or more), P440 rail folder, raw "
+                        "IQ, or - for raw IQ on standard input")
+    g = p.add_argument_group("reading")
+    g.add_argument("--meta", metavar="FILE", help="metadata (.sigmf-meta) for raw IQ")
+    g.add_argument("--datatype", metavar="TYPE", help="SigMF data type of raw IQ: cf32_le, "
+                   "ci16_le, ci8 ... (the number is the width of one component)")
+    g.add_argument("--positions", metavar="CSV", help="navigation file in place of "
+                   "<name>.nav.csv: columns time_s or pulse, x_m, y_m, z_m")
+    g.add_argument("--set", metavar="NAME=VALUE", type=_setting, action="append", default=[],
+                   help="a parameter of the acquisition the file lacks or has wrong, such as "
+                   "prf_hz=1200")
+    g.add_argument("--range-bias", type=float, metavar="M", help="measured minus true range, m "
+                   "(cables, trigger); sharpness does not show it, positions do")
+    g.add_argument("--clock-offset", type=float, metavar="S",
+                   help="navigation time minus radar time, s")
+    g.add_argument("--lever-arm", type=_numbers((3,), "three metres"), metavar="A,R,U",
+                   help="antenna minus navigation point: along track, right, up, m")
+    g.add_argument("--swap-iq", action="store_true",
+                   help="exchange I and Q (recordings of the other sign convention)")
+    g.add_argument("--autofocus", action="store_true", help="GOTCHA: apply the corrections in the "
+                   "files (range and phase together)")
+    g.add_argument("--subtract-mean", action=argparse.BooleanOptionalAction, default=None,
+                   help="subtract the mean line, which removes what does not move (default: only "
+                   "for the rail set)")
+    g.add_argument("--keep-standstill", action="store_true",
+                   help="rail set: keep scans before and after the run")
+    g.add_argument("--start", metavar="N|Ts", help="first pulse, or time such as 3.9s")
+    g.add_argument("--stop", metavar="N|Ts", help="pulse to stop before, or time such as 8.3s")
+
+
+def _open(args, **more):
+    from .recordings import open_recording
+
+    fields = dict(args.set)
+    if args.range_bias is not None:
+        fields["range_bias_m"] = args.range_bias
+    span = {}
+    for name in ("start", "stop"):
+        text = getattr(args, name)
+        if text is None:
+            continue
+        try:
+            if text.endswith("s"):
+                span[name + "_s"] = float(text[:-1])
+            else:
+                span[name] = int(text)
+        except ValueError:
+            raise ValueError(f"--{name} is '{text}'; expected a pulse number or seconds such as "
+                             "3.9s") from None
+    inputs = args.input if isinstance(args.input, list) else [args.input]
+    return open_recording(
+        inputs[0] if len(inputs) == 1 else inputs, meta=args.meta, datatype=args.datatype,
+        positions=args.positions, clock_offset_s=args.clock_offset, lever_arm_m=args.lever_arm,
+        swap_iq=args.swap_iq, autofocus=args.autofocus, subtract_mean=args.subtract_mean,
+        keep_standstill=args.keep_standstill, **span, **more, **fields)
+
+
+class _progress:
+    """A bar on a terminal, nothing with --quiet or into a file."""
+
+    def __init__(self, total, unit, quiet, text):
+        self.bar = None
+        self.done = 0
+        if not quiet and sys.stderr.isatty():
+            try:
+                from tqdm import tqdm
+
+                self.bar = tqdm(total=total, unit=unit, desc=text, leave=False)
+            except ImportError:
+                print(f"{text}: {total} {unit}", file=sys.stderr)
+
+    def __call__(self, done):
+        if self.bar is not None and done > self.done:
+            self.bar.update(done - self.done)
+            self.done = done
+
+    def close(self):
+        if self.bar is not None:
+            self.bar.close()
+
+
+def _say(args, text):
+    if not args.quiet:
+        print(text)
+
+
+# ---- subcommands ------------------------------------------------------------------------
+
+
+def do_simulate(args):
+    from . import simulate as sim
+
+    acq, track, hints = sim.spotlight(
+        carrier_hz=args.carrier, bandwidth_hz=args.bandwidth, pulse_length_s=args.pulse_length,
+        prf_hz=args.prf, pulses=args.pulses, slant_range_m=args.range, altitude_m=args.altitude,
+        speed_m_s=args.speed, squint_deg=args.squint, look_side=args.look, chirp=args.chirp,
+        scene_m=args.scene)
+    targets = sim.DEFAULT_TARGETS
+    if args.target:
+        targets = [dict(t, name=f"T{i + 1}") for i, t in enumerate(args.target)]
+    bar = _progress(args.pulses, "pulses", args.quiet, "simulating")
+    try:
+        meta = sim.simulate(args.output, acq, track, targets, args.pulses,
+                            noise_power=0.0 if args.noise is None else 10 ** (args.noise / 10),
+                            seed=args.seed, hints=hints, datatype=args.datatype, progress=bar)
+    finally:
+        bar.close()
+    _say(args, f"{meta}: {args.pulses} pulses of {acq.samples} samples, {len(targets)} targets")
+    for t in targets:
+        x, y, z = t["position_m"]
+        _say(args, f"  {t['name']:<12} ({x:.2f}, {y:.2f}, {z:.2f}) m, amplitude "
+                   f"{abs(t['amplitude']):.2f}")
+    return 0
+
+
+def do_info(args):
+    import numpy as np
+
+    rec = _open(args)
+    acq = rec.acq
+    if args.json:
+        from .focus import plain
+
+        print(json.dumps(plain({
+            "input": rec.paths, "format": rec.kind, "datatype": rec.datatype,
+            "pulses": rec.num_pulses, "dropped_samples": rec.dropped_samples,
+            "acquisition": acq.to_dict(), "positions": rec.tx is not None,
+            "bistatic": rec.rx is not None, "hints": rec.hints, "used": rec.used,
+            "notes": rec.notes}), indent=1))
+        return 0
+    print(f"{', '.join(rec.paths)}")
+    print(f"  format            {rec.kind}, {rec.datatype}")
+    print(f"  pulses            {rec.num_pulses} of {acq.samples} samples, "
+          f"{rec.times_s[-1] - rec.times_s[0]:.4g} s")
+    print(f"  dropped samples   {rec.dropped_samples}")
+    for k, v in acq.to_dict().items():
+        if v not in (0.0, (0.0, 0.0, 0.0)):
+            print(f"  {k:<24} {v:.12g}" if isinstance(v, float) else f"  {k:<24} {v}")
+    axis = acq.compressed_axis(1)
+    print(f"  bandwidth         {acq.bandwidth_hz() / 1e6:.6g} MHz, slant resolution "
+          f"{_sar.speed_of_light / 2 / acq.bandwidth_hz():.4g} m")
+    print(f"  wavelength        {acq.wavelength_m():.6g} m")
+    print(f"  range line        {axis.first_m:.3f} m to "
+          f"{axis.first_m + (axis.samples - 1) * axis.spacing_m:.3f} m, step {axis.spacing_m:.4g} m"
+          f", from the {axis.range_reference if axis.range_reference == 'antenna' else 'reference point'}")
+    if rec.tx is None:
+        print("  positions         none (back-projection needs them)")
+    else:
+        length = float(np.linalg.norm(np.diff(rec.tx, axis=0), axis=1).sum())
+        first, last = (", ".join(f"{v:.2f}" for v in p) for p in (rec.tx[0], rec.tx[-1]))
+        print(f"  positions         ({first}) m to ({last}) m, {length:.2f} m of track"
+              + ("" if rec.rx is None else ", separate receiver"))
+    for t in rec.hints.get("targets", ()):
+        print(f"  target            {t['name']} at {tuple(round(v, 3) for v in t['position_m'])} m")
+    for k, v in sorted(rec.used.items()):
+        print(f"  used: {k} = {v}")
+    for n in rec.notes:
+        print(f"  note: {n}")
+    return 0
+
+
+def _grid(args, rec):
+    from .grids import auto_grid
+    from .measure import grid_of
+
+    if args.grid is not None:
+        if os.path.exists(args.grid):
+            with open(args.grid, encoding="utf-8") as f:
+                d = json.load(f)
+            return grid_of(d.get("grid", d)), [f"grid from {args.grid}"]
+        try:
+            bounds = _numbers((4,), "")(args.grid)
+        except argparse.ArgumentTypeError:
+            raise ValueError(f"--grid is '{args.grid}'; expected x0,x1,y0,y1 in metres, or a "
+                             "report.json") from None
+    else:
+        bounds = None
+
+    def pair(v):
+        return None if v is None else v[0] if len(v) == 1 else tuple(v)
+
+    return auto_grid(rec, centre=args.centre, size=pair(args.size), spacing=pair(args.spacing),
+                     z=args.z, bounds=bounds)
+
+
+def do_focus(args):
+    from . import focus as f
+
+    # say no before long work, and before reading: a GPU that was asked for and is not there
+    where = _sar.backend_description(args.backend, args.device)
+    rec = _open(args, azimuth_window=args.azimuth_window)
+    grid, grid_notes = _grid(args, rec)
+    _say(args, f"{', '.join(rec.paths)}: {rec.num_pulses} pulses of {rec.acq.samples} samples")
+    for n in rec.notes + grid_notes:
+        _say(args, f"  {n}")
+    _say(args, f"  range bias {rec.acq.range_bias_m:g} m, clock offset "
+               f"{rec.used.get('clock_offset_s', 0.0):g} s")
+    _say(args, f"  runs on {where}")
+    if rec.dropped_samples:
+        _say(args, f"  dropped samples: {rec.dropped_samples}")
+    os.makedirs(args.output, exist_ok=True)
+    options = dict(window=args.window, interpolation=args.interpolation, accuracy=args.accuracy,
+                   oversampling=args.oversampling, backend=args.backend, device=args.device)
+    bar = _progress(rec.num_pulses, "pulses", args.quiet, "focusing")
+    try:
+        image, report = f.focus(rec, grid, folder=args.output, progress=bar,
+                                pulses_per_image=args.pulses_per_image, hop=args.hop,
+                                annotate=args.annotate, **options)
+    finally:
+        bar.close()
+    report["notes"] += grid_notes
+    hint = "" if args.no_swap_check else f.swap_hint(rec, grid, image, options)
+    if hint:
+        report["notes"].append(hint)
+        print(f"hint: {hint}", file=sys.stderr)
+    if rec.hints.get("targets"):
+        report["targets"] = [
+            {"name": t["name"], "position_m": list(t["position_m"]),
+             "amplitude": None if t["amplitude"] is None else
+             [complex(t["amplitude"]).real, complex(t["amplitude"]).imag]}
+            for t in rec.hints["targets"]]
+    report["gr_sar"] = VERSION
+    path = os.path.join(args.output, "report.json")
+    with open(path, "w", encoding="utf-8") as out:
+        json.dump(f.plain(report), out, indent=1, allow_nan=False)
+        out.write("\n")
+    q = report["quality"]
+    if q.get("peak"):
+        x, y, z = q["peak_position_m"]
+        _say(args, f"  peak {q['peak_db']:.2f} dB at ({x:.2f}, {y:.2f}, {z:.2f}) m, contrast "
+                   f"{q['contrast']:.2f}, entropy {q['entropy_nat']:.2f} nat, peak to median "
+                   f"{q['peak_to_median_db'] or 0:.1f} dB")
+    else:
+        _say(args, "  the image is empty: no pixel lies inside the swath, check grid and ranges")
+    if report["skipped_pulses"]:
+        _say(args, f"  skipped pulses (position not finite): {report['skipped_pulses']}")
+    _say(args, f"  {args.output}/image.npy, image.png, report.json in "
+               f"{report['timings_s']['total']:.2f} s")
+    return 0
+
+
+def do_measure(args):
+    from . import measure as m
+
+    image, report = m.load_result(args.folder)
+    targets = report.get("targets", [])
+    if args.target:
+        targets = [dict(t, name=f"T{i + 1}") for i, t in enumerate(args.target)]
+        if args.limit is None:
+            args.limit = 0.2
+    if not targets:
+        raise ValueError(f"{args.folder}/report.json knows no targets; give --target x,y,z")
+    rows = m.measure(image, report, targets, args.limit)
+    from .focus import plain
+
+    with open(os.path.join(args.folder, "measure.json"), "w", encoding="utf-8") as f:
+        json.dump(plain(rows), f, indent=1)
+        f.write("\n")
+    print(m.table(rows))
+    good = all(r.get("pass") for r in rows)
+    print(f"{sum(bool(r.get('pass')) for r in rows)} of {len(rows)} targets PASS")
+    return 0 if good else 1
+
+
+def do_convert(args):
+    from .sigmf_files import write_sigmf
+
+    rec = _open(args)
+    meta, _, pulses = write_sigmf(
+        args.output, (lines for _, lines in rec.batches()), rec.acq, rec.tx, rx=rec.rx,
+        datatype=args.to, times_s=rec.times_s, start_time_s=float(rec.times_s[0]),
+        replica=rec.replica, description="converted by gr_sar convert",
+        targets=[t for t in rec.hints.get("targets", ()) if t.get("amplitude") is not None],
+        extra={"sar:" + k: list(rec.hints[k]) for k in ("scene_centre_m", "scene_extent_m")
+               if k in rec.hints})
+    for n in rec.notes:
+        _say(args, f"  {n}")
+    _say(args, f"{meta}: {pulses} pulses")
+    return 0
+
+
+def do_doctor(args):
+    import platform
+
+    import numpy
+    from gnuradio import gr
+
+    print(f"gr-sar      {VERSION}, {os.path.dirname(_sar.__file__)}")
+    print(f"GNU Radio   {gr.version()}")
+    print(f"Python      {platform.python_version()}, numpy {numpy.__version__}")
+    for name, why in (("scipy", "GOTCHA .mat files"), ("PIL", "PNG"), ("tqdm", "progress bar"),
+                      ("matplotlib", "--annotate"), ("jsonschema", "checking metadata")):
+        try:
+            module = __import__(name)
+            print(f"{name:<11} {getattr(module, '__version__', 'yes')}")
+        except ImportError:
+            print(f"{name:<11} missing ({why})")
+    print(f"auto runs on {_sar.backend_description('auto', args.device)}")
+    try:
+        print(f"cuda        {_sar.backend_description('cuda', args.device)}")
+    except RuntimeError as e:
+        print(f"cuda        no: {e}")
+    return 0
+
+
+def do_demo(args):
+    """simulate, focus, measure: the first thing to run."""
+    quiet = ["--quiet"] if args.quiet else []
+    recording = os.path.join(args.output, "recording", "spotlight")
+    image = os.path.join(args.output, "image")
+    steps = [["simulate", recording] + quiet,
+             ["focus", recording + ".sigmf-meta", "-o", image, "--backend", args.backend,
+              "--annotate"] + quiet,
+             ["measure", image]]
+    for step in steps:
+        _say(args, "\n$ gr_sar " + " ".join(step))
+        status = main(step + (["--debug"] if args.debug else []))
+        if status:
+            return status
+    _say(args, f"\nlook at {image}/image.png")
+    return 0
+
+
+# ---- the parser -------------------------------------------------------------------------
+
+
+def parser():
+    p = argparse.ArgumentParser(prog="gr_sar", description=DESCRIPTION,
+                                formatter_class=argparse.RawDescriptionHelpFormatter)
+    p.add_argument("--version", action="version", version=f"gr_sar {VERSION}")
+    sub = p.add_subparsers(dest="command", metavar="COMMAND", required=True)
+    common = argparse.ArgumentParser(add_help=False)
+    common.add_argument("--quiet", action="store_true", help="no progress, no chatter")
+    common.add_argument("--debug", action="store_true", help="show the Python traceback of errors")
+
+    def add(name, run, text, description=None, epilog=None):
+        s = sub.add_parser(name, help=text, description=description or text, epilog=epilog,
+                           parents=[common],
+                           formatter_class=argparse.RawDescriptionHelpFormatter)
+        s.set_defaults(run=run)
+        return s
+
+    s = add("simulate", do_simulate, "write a simulated X-band spotlight recording",
+            "Raw echoes of point targets as SigMF (<OUTPUT>.sigmf-meta, .sigmf-data) with positions\n"
+            "(<OUTPUT>.nav.csv) and the truth (sar:targets). The scene lies around the origin, the\n"
+            "platform flies along +y beside it.",
+            "example:\n  gr_sar simulate scene --target 0,0 --target 20,-15,0,0.5,90 --noise -10")
+    s.add_argument("output", metavar="OUTPUT", help="base name of the files")
+    s.add_argument("--target", type=_target, action="append", metavar="X,Y[,Z[,A[,DEG]]]",
+                   help="target: position m, amplitude, phase in degrees (default: five targets)")
+    for flag, default, unit, text in (
+            ("--carrier", 9.6e9, "HZ", "radio frequency"), ("--bandwidth", 300e6, "HZ", "bandwidth"),
+            ("--pulse-length", 2e-6, "S", "length of the chirp"), ("--prf", 400.0, "HZ", "pulses a second"),
+            ("--range", 10e3, "M", "slant range of the scene centre"),
+            ("--altitude", 5e3, "M", "height of the platform"),
+            ("--speed", 100.0, "M/S", "speed of the platform"),
+            ("--squint", 0.0, "DEG", "look ahead (> 0) of broadside, in the ground plane"),
+            ("--scene", 120.0, "M", "side of the scene")):
+        s.add_argument(flag, type=float, default=default, metavar=unit,
+                       help=f"{text} (default %(default)g)")
+    s.add_argument("--pulses", type=int, default=1250, help="number of pulses (default %(default)s)")
+    s.add_argument("--look", choices=("left", "right"), default="right", help="side of the antenna")
+    s.add_argument("--chirp", choices=("up", "down"), default="up", help="sign of the chirp")
+    s.add_argument("--noise", type=float, default=-20.0, metavar="DB", help="noise power of a raw "
+                   "sample against a unit echo, dB (default %(default)g)")
+    s.add_argument("--seed", type=int, default=1, help="seed of the noise")
+    s.add_argument("--datatype", default="cf32_le", help="cf32_le, ci16_le, ci8 ... (default "
+                   "%(default)s)")
+
+    s = add("info", do_info, "say everything that is known about a recording",
+            epilog="example:\n  gr_sar info flight.sigmf-meta")
+    _reading(s)
+    s.add_argument("--json", action="store_true", help="as JSON")
+
+    s = add("focus", do_focus, "form an image", FOCUS_TEXT, FOCUS_EPILOG)
+    _reading(s)
+    s.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the results")
+    g = s.add_argument_group("image formation")
+    g.add_argument("--algorithm", choices=("bp",), default="bp", help="bp: back-projection")
+    g.add_argument("--backend", choices=("auto", "cpu", "cuda", "emulated"), default="auto",
+                   help="where to compute (default %(default)s)")
+    g.add_argument("--device", type=int, default=0, help="number of the GPU")
+    g.add_argument("--window", default="rect", help="weighting over the bandwidth: rect, hann, "
+                   "hamming, taylor(4, 35), kaiser(2.5) (default %(default)s)")
+    g.add_argument("--azimuth-window", default="rect", help="weighting over the aperture, the same "
+                   "names (default %(default)s)")
+    g.add_argument("--interpolation", choices=("nearest", "linear", "sinc8", "sinc16"),
+                   default="sinc8", help="between range samples (default %(default)s)")
+    g.add_argument("--accuracy", choices=("auto", "exact", "fast"), default="auto",
+                   help="of ranges and phases, see below (default %(default)s)")
+    g.add_argument("--oversampling", type=int, default=0, metavar="N", help="range samples per "
+                   "sample before interpolation (default: what the interpolation needs for -60 dB)")
+    g.add_argument("--pulses-per-image", type=int, default=0, metavar="N",
+                   help="an image each N pulses (default: one of all)")
+    g.add_argument("--hop", type=int, default=0, metavar="N",
+                   help="with --pulses-per-image: pulses between images (default: N)")
+    g.add_argument("--annotate", action="store_true", help="also write image_axes.png")
+    g.add_argument("--no-swap-check", action="store_true",
+                   help="do not try whether the conjugate focuses better")
+    g = s.add_argument_group("grid (default: chosen from the recording, and said)")
+    g.add_argument("--grid", metavar="X0,X1,Y0,Y1|FILE", help="bounds in metres, or the report.json "
+                   "of another image")
+    g.add_argument("--centre", type=_numbers((2, 3), "x,y or x,y,z"), metavar="X,Y[,Z]",
+                   help="middle of the image, m")
+    g.add_argument("--size", type=_numbers((1, 2), "one or two lengths"), metavar="W[,H]",
+                   help="width along x and height along y, m")
+    g.add_argument("--spacing", type=_numbers((1, 2), "one or two lengths"), metavar="DX[,DY]",
+                   help="of pixels, m (default: 0.6 of the finer resolution)")
+    g.add_argument("--z", type=float, metavar="M", help="height of the image plane, m")
+
+    s = add("measure", do_measure, "compare the targets of an image with truth and theory",
+            "Position error, IRW, PSLR, ISLR and phase of each target that the recording names, with\n"
+            "PASS or FAIL; targets of real scenes by position. Exit status 1 when one FAILs.",
+            "examples:\n  gr_sar measure out\n  gr_sar measure gotcha --target -15.6,21.55 --limit 0.1")
+    s.add_argument("folder", metavar="DIR", help="folder that gr_sar focus wrote")
+    s.add_argument("--target", type=_target, action="append", metavar="X,Y[,Z]",
+                   help="position where a target should be, m (in place of the recording's)")
+    s.add_argument("--limit", type=float, metavar="M", help="compare positions alone, error allowed "
+                   "in m (default for real targets: 0.2)")
+
+    s = add("convert", do_convert, "write a recording as SigMF",
+            epilog="example:\n  gr_sar convert p440_uwb_rail -o rail --clock-offset 9.28")
+    _reading(s)
+    s.add_argument("-o", "--output", required=True, help="base name of the files")
+    s.add_argument("--to", default="cf32_le", metavar="TYPE", help="data type to write (complex)")
+
+    s = add("demo", do_demo, "simulate, focus and measure: the first thing to run")
+    s.add_argument("-o", "--output", default="out/demo", help="folder (default %(default)s)")
+    s.add_argument("--backend", choices=("auto", "cpu", "cuda", "emulated"), default="auto")
+
+    s = add("doctor", do_doctor, "print versions, and where blocks would run and why")
+    s.add_argument("--device", type=int, default=0, help="number of the GPU")
+    return p
+
+
+def main(argv=None):
+    """Run the command line; returns the exit status."""
+    args = parser().parse_args(argv)
+    try:
+        return args.run(args)
+    except KeyboardInterrupt:
+        print("gr_sar: interrupted", file=sys.stderr)
+        return 130
+    except BrokenPipeError:
+        # the reader of our output went away (| head): not a failure of ours
+        sys.stdout = open(os.devnull, "w")
+        return 0
+    except Exception as e:
+        if args.debug:
+            traceback.print_exc()
+        text = " ".join(str(e).split()) or type(e).__name__
+        if isinstance(e, OSError) and e.filename:
+            text = f"{e.filename}: {e.strerror}"
+        print(f"gr_sar: {text}", file=sys.stderr)
+        return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,249 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Sink that writes images: NPY with the numbers, PNG to look at, JSON to know what it is."""
+
+import json
+import os
+
+import numpy as np
+import pmt
+from gnuradio import gr
+
+from .python_stage import guarded, python_stage
+
+
+def to_db(pixels, value="complex"):
+    """Pixels in dB (20 log10 of the magnitude); -inf where they are zero or not finite."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        if value == "db":
+            db = np.asarray(pixels, np.float32)
+        elif value == "power":
+            db = 10 * np.log10(np.abs(pixels))
+        else:
+            db = 20 * np.log10(np.abs(pixels))
+    return np.where(np.isfinite(db), db, -np.inf)
+
+
+def display_range(db, saturated=0.02):
+    """(black, white) in dB for a picture.
+
+    White is where ``saturated`` of the pixels (2 %) are brighter, so that clutter is seen
+    beside strong reflectors; but at most 35 dB below the maximum, so that the side lobes of a
+    few points in an empty scene do not become the picture. Black lies 25 to 60 dB below white,
+    so that the median is dark grey (a third of the way up).
+    """
+    finite = db[np.isfinite(db)]
+    if finite.size == 0:
+        return -1.0, 0.0
+    peak = float(finite.max())
+    white = max(float(np.quantile(finite, 1 - saturated)), peak - 35.0)
+    median = float(np.median(finite))
+    black = white - np.clip((white - median) * 1.5, 25.0, 60.0)
+    return float(black), float(white)
+
+
+def to_picture(pixels, value="complex"):
+    """8-bit grey picture, pixel (0, 0) of the image at the top left; and its dB range."""
+    db = to_db(pixels, value)
+    black, white = display_range(db)
+    grey = np.clip((db - black) / (white - black), 0, 1)
+    return (255 * np.nan_to_num(grey, neginf=0.0) + 0.5).astype(np.uint8), black, white
+
+
+def write_annotated(path, pixels, value, grid, title=""):
+    """A figure with axes in metres and a colour bar in dB."""
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    db = to_db(pixels, value)
+    black, white = display_range(db)
+    rows, cols = pixels.shape
+    figure = Figure(figsize=(8, 7), dpi=110)
+    FigureCanvasAgg(figure)
+    axes = figure.add_subplot()
+    extent = None
+    if grid:
+        r, c = grid["row_spacing_m"], grid["col_spacing_m"]
+        o, ra, ca = (np.array(grid[k]) for k in ("origin_m", "row_axis", "col_axis"))
+        extent = (float(o @ ca) - c / 2, float(o @ ca) + (cols - 0.5) * c,
+                  float(o @ ra) + (rows - 0.5) * r, float(o @ ra) - r / 2)
+
+        def name(v):
+            for axis, letter in zip(np.eye(3), "xyz"):
+                if abs(abs(v @ axis) - 1) < 1e-9:
+                    return ("-" if v @ axis < 0 else "") + letter + ", m"
+            return "along (" + ", ".join(f"{u:.3f}" for u in v) + "), m"
+
+        axes.set_xlabel(name(ca))
+        axes.set_ylabel(name(ra))
+    shown = axes.imshow(np.maximum(db, black - 1), cmap="gray", vmin=black, vmax=white,
+                        extent=extent, interpolation="nearest")
+    figure.colorbar(shown, label="dB", shrink=0.8)
+    axes.set_title(title)
+    figure.tight_layout()
+    figure.savefig(path)
+
+
+def _value(dict_, key, convert, default=None):
+    v = pmt.dict_ref(dict_, pmt.intern(key), pmt.PMT_NIL)
+    return default if pmt.is_null(v) else convert(v)
+
+
+def _vector(v):
+    return [float(x) for x in pmt.f64vector_elements(v)]
+
+
+def _text(v):
+    return pmt.symbol_to_string(v)
+
+
+class image_sink(python_stage, gr.sync_block):
+    """Writes the images of a stream of rows.
+
+    Input: rows, vectors of cols complex64 (or float32). A tag sar_image on the first row of
+    an image tells its size and place; without one all rows of the run are one image.
+
+    Files in folder: image.npy, image.png and image.json; further images of the run are
+    image_0001 and so on. PNG pixel (row i from the top, column j from the left) is
+    element [i, j] of the NPY; the brightness is in dB, range in the JSON. Rows that did not
+    come before the end of the run are zeros, counted in the JSON.
+
+    cols       vector length of the input
+    folder     folder for the files, made if needed; "" writes nothing (see last_image())
+    name       base name of the files
+    dtype      "complex" or "float": type of the items
+    value      what float rows hold: "magnitude", "power" or "db"; a tag overrides it
+    annotate   also write <name>_axes.png, a figure with axes and colour bar
+
+    Raises ValueError on a parameter, OSError when the folder cannot be written.
+    """
+
+    def __init__(self, cols, folder="", name="image", dtype="complex", value="magnitude",
+                 annotate=False):
+        if float(cols) != int(cols) or int(cols) < 1:
+            raise ValueError(f"cols is {cols}; expected a whole number, 1 or more")
+        if dtype not in ("complex", "float"):
+            raise ValueError(f"dtype is '{dtype}'; expected complex or float")
+        if value not in ("complex", "magnitude", "power", "db"):
+            raise ValueError(f"value is '{value}'; expected magnitude, power or db")
+        if not name or os.path.basename(name) != name:
+            raise ValueError(f"name is '{name}'; expected a file name without folder and suffix")
+        self._cols = int(cols)
+        self._folder = str(folder)
+        self._name = name
+        self._type = np.complex64 if dtype == "complex" else np.float32
+        self._value = "complex" if dtype == "complex" else value
+        self._annotate = bool(annotate)
+        if self._folder:
+            os.makedirs(self._folder, exist_ok=True)
+            if not os.access(self._folder, os.W_OK):
+                raise PermissionError(f"folder {self._folder} cannot be written to")
+        gr.sync_block.__init__(
+            self, "image_sink", [self._type if self._cols == 1 else (self._type, self._cols)],
+            None)
+        self.init_stage("image_sink")
+        self._rows = None     # rows of the image being collected
+        self._filled = 0
+        self._info = None
+        self._loose = []      # rows without a tag
+        self._last = None
+        self.images = []      # sidecars of the images so far
+        self.rows_done = 0
+
+    def last_image(self):
+        """The newest image, complete or not: array (rows, cols), or None."""
+        if self._rows is not None and self._filled:
+            return self._rows.copy()
+        return self._last
+
+    @guarded
+    def work(self, input_items, output_items):
+        items = input_items[0].reshape(-1, self._cols)
+        begin = self.nitems_read(0)
+        tags = sorted(self.get_tags_in_window(0, 0, len(items), pmt.intern("sar_image")),
+                      key=lambda t: t.offset)
+        at = 0
+        for tag in tags:
+            self._take(items[at : tag.offset - begin])
+            at = tag.offset - begin
+            self._finish()
+            self._begin(tag.value)
+        self._take(items[at:])
+        self.rows_done += len(items)
+        return len(items)
+
+    @guarded
+    def stop(self):
+        self._finish()
+        return True
+
+    def _begin(self, tag):
+        rows, cols = _value(tag, "rows", pmt.to_long, 0), _value(tag, "cols", pmt.to_long, 0)
+        if cols != self._cols or rows < 1:
+            raise ValueError(f"an image of {rows} x {cols} pixels arrived at image_sink; expected "
+                             f"rows of {self._cols}")
+        info = {"image": _value(tag, "image", pmt.to_long, len(self.images)),
+                "pulses": _value(tag, "pulses", pmt.to_long),
+                "first_pulse": _value(tag, "first_pulse", pmt.to_long),
+                "value": _value(tag, "value", _text, self._value)}
+        grid = {k: _value(tag, k, _vector) for k in ("origin_m", "row_axis", "col_axis")}
+        grid.update({k: _value(tag, k, pmt.to_double)
+                     for k in ("row_spacing_m", "col_spacing_m")})
+        grid.update(rows=rows, cols=cols)
+        info["grid"] = grid if all(v is not None for v in grid.values()) else None
+        self._info = info
+        self._rows = np.zeros((rows, cols), self._type)
+        self._filled = 0
+
+    def _take(self, rows):
+        if len(rows) == 0:
+            return
+        if self._rows is None:
+            self._loose.append(np.array(rows))
+            return
+        room = len(self._rows) - self._filled
+        if len(rows) > room:
+            raise ValueError(f"more rows arrived than the {len(self._rows)} of the image, and no "
+                             "tag sar_image with them; expected a tag on each image's first row")
+        self._rows[self._filled : self._filled + len(rows)] = rows
+        self._filled += len(rows)
+        if self._filled == len(self._rows):
+            self._finish()
+
+    def _finish(self):
+        """Write what was collected."""
+        if self._loose:
+            rows = np.concatenate(self._loose)
+            self._loose = []
+            self._info = {"image": len(self.images), "pulses": None, "first_pulse": None,
+                          "value": self._value, "grid": None}
+            self._filled = len(rows)
+            self._rows = rows
+        if self._rows is None:
+            return
+        image, self._rows = self._rows, None
+        info = dict(self._info, rows=len(image), cols=self._cols,
+                    missing_rows=len(image) - self._filled,
+                    non_finite_pixels=int(np.count_nonzero(~np.isfinite(image))))
+        if info["missing_rows"]:
+            info["note"] = (f"the run ended after {self._filled} of {len(image)} rows; the rest "
+                            "are zeros")
+            self.logger.warning(f"image_sink: {info['note']}")
+        picture, black, white = to_picture(image, info["value"])
+        info.update(png_black_db=black, png_white_db=white, files={})
+        self._last = image
+        if self._folder:
+            number = len(self.images)
+            base = os.path.join(self._folder,
+                                self._name if number == 0 else f"{self._name}_{number:04d}")
+            from PIL import Image
+
+            np.save(base + ".npy", image)
+            Image.fromarray(picture, "L").save(base + ".png")
+            info["files"] = {"npy": base + ".npy", "png": base + ".png"}
+            if self._annotate:
+                write_annotated(base + "_axes.png", image, info["value"], info["grid"])
+                info["files"]["figure"] = base + "_axes.png"
+            with open(base + ".json", "w", encoding="utf-8") as f:
+                json.dump(info, f, indent=1, allow_nan=False)
+                f.write("\n")
+        self.images.append(info)

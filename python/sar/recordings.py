@@ -1,0 +1,487 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""Recordings of other people's radars as one object: parameters, lines, positions.
+
+    from gnuradio.sar.recordings import open_recording
+    rec = open_recording("flight.sigmf-meta", range_bias_m=0.46)
+    rec.acq, rec.lines(0, 100), rec.tx, rec.notes
+
+Formats: SigMF with ``sar:`` keys (sigmf_files.py, docs/sigmf_sar.md), GOTCHA ``.mat``
+(gotcha_files.py), the P440 rail set (p440_files.py), raw IQ with parameters given, also
+from a pipe. Whatever is decided on the way (pulses left out, values assumed, samples
+dropped) is a sentence in ``notes``: nothing happens in silence.
+"""
+
+import os
+
+import numpy as np
+
+from . import sar_python as _sar
+
+C = _sar.speed_of_light
+
+
+class RecordingError(ValueError):
+    """A recording that cannot be used, as one sentence that says what to change."""
+
+
+# How the parts of an acquisition are called in SigMF metadata, and what they are: used
+# for reading, writing and for the sentence when one is missing.
+SIGMF_KEYS = {
+    "samples": ("sar:samples_per_pulse", "complex samples in a line"),
+    "carrier_hz": ("core:frequency", "radio frequency of baseband zero, Hz"),
+    "prf_hz": ("sar:prf_hz", "pulses a second"),
+    "sample_rate_hz": ("core:sample_rate", "samples a second in a line"),
+    "chirp_rate_hz_per_s": ("sar:chirp_rate_hz_per_s", "chirp rate, Hz/s, < 0 down"),
+    "pulse_length_s": ("sar:pulse_width_s", "length of the chirp, s"),
+    "replica_bandwidth_hz": ("sar:replica_bandwidth_hz", "bandwidth of the replica, Hz"),
+    "frequency_step_hz": ("sar:frequency_step_hz", "step between samples, Hz"),
+    "phase_sign": ("sar:phase_sign", "-1 or +1"),
+    "slant_range_first_m": (
+        "sar:slant_range_first_sample_m",
+        "slant range of the first sample of a line, m",
+    ),
+    "range_reference": ("sar:range_reference", "antenna or point"),
+    "reference_point_m": ("sar:reference_point_m", "x, y, z in metres"),
+    "pulse_reference": ("sar:pulse_reference", "start or centre"),
+    "range_bias_m": ("sar:range_bias_m", "measured minus true range, m"),
+    "look_side": ("sar:look_side", "left or right"),
+    "effective_velocity_m_s": ("sar:effective_velocity_m_per_s", "m/s"),
+    "doppler_centroid_hz": ("sar:doppler_centroid_hz", "Hz, absolute"),
+    "waveform": (
+        "sar:waveform",
+        "pulsed_lfm, replica, fmcw or frequency_domain",
+    ),
+}
+
+# What must be known before a line can be imaged, by waveform.
+REQUIRED = {
+    "pulsed_lfm": ("samples", "carrier_hz", "prf_hz", "sample_rate_hz",
+                   "chirp_rate_hz_per_s", "pulse_length_s", "slant_range_first_m"),
+    "replica": ("samples", "carrier_hz", "prf_hz", "sample_rate_hz",
+                "replica_bandwidth_hz", "slant_range_first_m"),
+    "fmcw": ("samples", "carrier_hz", "prf_hz", "sample_rate_hz",
+             "chirp_rate_hz_per_s", "slant_range_first_m"),
+    "frequency_domain": ("samples", "carrier_hz", "prf_hz", "frequency_step_hz",
+                         "slant_range_first_m"),
+}
+
+# Antenna modes that hold still enough for these imagers; burst modes do not.
+MODES = ("stripmap", "spotlight", "sliding_spotlight", "circular")
+
+
+def check_mode(mode, source):
+    """Refuse burst modes before any work is done on them."""
+    if mode is not None and str(mode).lower() not in MODES:
+        raise RecordingError(
+            f"{source}: sar:mode is '{mode}'; expected one of {', '.join(MODES)} "
+            "(burst modes such as ScanSAR and TOPS are not implemented)"
+        )
+
+
+def make_acquisition(fields, source, fix="add it to the metadata"):
+    """An acquisition from a dict of its fields; a missing one is named with its key."""
+    fields = {k: v for k, v in fields.items() if v is not None}
+    unknown = sorted(set(fields) - set(SIGMF_KEYS))
+    if unknown:
+        raise RecordingError(
+            f"'{unknown[0]}' is not a parameter of an acquisition; expected one of: "
+            + ", ".join(SIGMF_KEYS)
+        )
+    if "waveform" not in fields:
+        if "frequency_step_hz" in fields:
+            fields["waveform"] = "frequency_domain"
+        elif "chirp_rate_hz_per_s" in fields or "pulse_length_s" in fields:
+            fields["waveform"] = "pulsed_lfm"
+        else:
+            key, what = SIGMF_KEYS["waveform"]
+            raise RecordingError(
+                f"{source} does not say {key} ({what}); {fix} or give waveform=..."
+            )
+    for name in REQUIRED.get(fields["waveform"], ()):
+        if name not in fields:
+            key, what = SIGMF_KEYS[name]
+            raise RecordingError(
+                f"{source} does not say {key} ({what}), which waveform "
+                f"{fields['waveform']} needs; {fix} or give {name}=..."
+            )
+    try:
+        return _sar.acquisition(**fields)
+    except (ValueError, RuntimeError, TypeError) as e:
+        raise RecordingError(f"{source}: {e}") from None
+
+
+def analytic(real, acq, intermediate_frequency_hz):
+    """Real lines made complex: one side of the spectrum, shifted down to baseband.
+
+    x(tau) = cos(2 pi f_if tau - 4 pi f0 R / c) becomes exp(-j 4 pi f0 R / c) p(tau), tau
+    the absolute delay, so the phase convention holds whether the radio frequency itself
+    was sampled (f_if = carrier) or an intermediate frequency.
+    """
+    real = np.asarray(real, np.float64)
+    n = real.shape[1]
+    spectrum = np.fft.fft(real, axis=1)
+    gain = np.zeros(n)
+    gain[0] = 1
+    gain[1 : (n + 1) // 2] = 2
+    if n % 2 == 0:
+        gain[n // 2] = 1
+    lines = np.fft.ifft(spectrum * gain, axis=1)
+    if acq.waveform == "fmcw":
+        if acq.phase_sign * acq.chirp_rate_hz_per_s < 0:
+            lines = lines.conj()
+    if intermediate_frequency_hz:
+        tau = 2 * acq.slant_range_first_m / C + np.arange(n) / acq.sample_rate_hz
+        # cycles first, modulo 1, then the phase: a GHz times microseconds in double
+        cycles = np.mod(intermediate_frequency_hz * tau, 1.0)
+        lines = lines * np.exp(-2j * np.pi * cycles)
+    return lines
+
+
+class Recording:
+    """Lines of a radar with what is known about them. Made by open_recording().
+
+    acq          sar.acquisition
+    num_pulses   number of lines
+    times_s      time of each pulse on the radar's clock, s, starting at the recording's start
+    tx, rx       (num_pulses, 3) positions in metres, or None; rx None = same antenna
+    replica      complex samples of the pulse, or None (waveform "replica" needs one)
+    dropped_samples  samples of the files that are in no line
+    notes        sentences: every decision made while reading
+    hints        dict: scene_centre_m, scene_extent_m (rows, cols), targets, axes
+    used         dict: constants applied (clock_offset_s, lever_arm_m, range_bias_m, ...)
+    """
+
+    def __init__(self, acq, read, num_pulses, times_s, *, tx=None, rx=None, replica=None,
+                 paths=(), kind="", datatype="cf32_le", dropped_samples=0, notes=(),
+                 hints=None, used=None, metadata=None):
+        self.acq = acq
+        self.num_pulses = int(num_pulses)
+        self.times_s = np.asarray(times_s, float)
+        self.tx = None if tx is None else np.ascontiguousarray(tx, float).reshape(-1, 3)
+        self.rx = None if rx is None else np.ascontiguousarray(rx, float).reshape(-1, 3)
+        self.replica = replica
+        self.paths = [str(p) for p in paths]
+        self.kind = kind
+        self.datatype = datatype
+        self.dropped_samples = int(dropped_samples)
+        self.notes = list(notes)
+        self.hints = dict(hints or {})
+        self.used = dict(used or {})
+        self.metadata = metadata or {}
+        self._read = read          # (start, stop) -> complex lines
+        self._first = 0            # pulse of the file that pulse 0 is
+        self._mean = None          # line subtracted from every line
+        self._weights = None       # amplitude of each pulse
+        for name, p in (("positions", self.tx), ("receiver positions", self.rx)):
+            if p is not None and len(p) != self.num_pulses:
+                raise RecordingError(
+                    f"there are {len(p)} {name} for {self.num_pulses} pulses; "
+                    "expected one a pulse")
+
+    def __len__(self):
+        return self.num_pulses
+
+    def __repr__(self):
+        return (f"<Recording {self.kind} of {self.num_pulses} pulses x "
+                f"{self.acq.samples} samples, {', '.join(self.paths)}>")
+
+    def __getitem__(self, key):
+        if isinstance(key, slice):
+            start, stop, step = key.indices(self.num_pulses)
+            if step > 0:
+                return self.lines(start, max(start, stop))[::step]
+            return self.lines(stop + 1, start + 1)[::step]
+        i = key + self.num_pulses if key < 0 else key
+        if not 0 <= i < self.num_pulses:
+            raise IndexError(f"pulse {key} of {self.num_pulses}")
+        return self.lines(i, i + 1)[0]
+
+    def lines(self, start=0, stop=None):
+        """Lines start .. stop-1, complex64 (stop - start, samples); read when asked for."""
+        stop = self.num_pulses if stop is None else min(stop, self.num_pulses)
+        lines = self._read(self._first + start, self._first + stop)
+        if self._mean is not None:
+            lines = lines - self._mean
+        if self._weights is not None:
+            lines = lines * self._weights[start:stop, None]
+        return np.ascontiguousarray(lines, np.complex64)
+
+    def batches(self, pulses=256):
+        """Iterate over (start, lines) from the first pulse to the last."""
+        for start in range(0, self.num_pulses, pulses):
+            yield start, self.lines(start, start + pulses)
+
+    def select(self, start=0, stop=None):
+        """The pulses start .. stop-1 as a recording of its own."""
+        stop = self.num_pulses if stop is None else min(stop, self.num_pulses)
+        if not 0 <= start < stop:
+            raise RecordingError(
+                f"pulses {start} to {stop} were asked for; expected 0 <= start < stop <= "
+                f"{self.num_pulses}")
+        import copy
+
+        r = copy.copy(self)
+        r.num_pulses = stop - start
+        r.times_s = self.times_s[start:stop]
+        r.tx = None if self.tx is None else self.tx[start:stop]
+        r.rx = None if self.rx is None else self.rx[start:stop]
+        r._weights = None if self._weights is None else self._weights[start:stop]
+        r._first = self._first + start
+        r.notes, r.hints, r.used = list(self.notes), dict(self.hints), dict(self.used)
+        return r
+
+    def subtract_mean(self):
+        """Remove what does not move: the mean line of the pulses from every line."""
+        total = np.zeros(self.acq.samples, complex)
+        for _, lines in self.batches():
+            total += lines.sum(axis=0, dtype=complex)
+        self._mean = total / self.num_pulses
+        self.used["subtract_mean"] = True
+        self.notes.append(
+            f"the mean line of {self.num_pulses} pulses was subtracted from every line")
+
+    def weight_aperture(self, window):
+        """Amplitude weights over the pulses, mean 1, so that a unit point keeps peak 1."""
+        w = np.array(_sar.window(window).samples(self.num_pulses))
+        self._weights = w / w.mean()
+        self.used["azimuth_window"] = window
+        self.notes.append(f"the aperture is weighted with {window} (mean weight 1)")
+
+    def replaced(self, **fields):
+        """This recording with fields of the acquisition replaced, for example range_bias_m."""
+        r = self.select()
+        r.acq = self.acq.replace(**fields)
+        return r
+
+
+def _select_span(rec, start, stop, start_s, stop_s):
+    first, last = 0, rec.num_pulses
+    if start is not None:
+        first = int(start)
+    if stop is not None:
+        last = int(stop)
+    if start_s is not None:
+        first = max(first, int(np.searchsorted(rec.times_s, start_s - 1e-9)))
+    if stop_s is not None:
+        last = min(last, int(np.searchsorted(rec.times_s, stop_s + 1e-9)))
+    if (first, last) == (0, rec.num_pulses):
+        return rec
+    if first < 0 or first >= min(last, rec.num_pulses):
+        raise RecordingError(
+            f"the span asked for (pulses {first} to {last}) holds no pulse; the recording has "
+            f"pulses 0 to {rec.num_pulses}, {rec.times_s[0]:.3f} s to {rec.times_s[-1]:.3f} s")
+    total = rec.num_pulses
+    rec = rec.select(first, last)
+    rec.notes.append(f"pulses {first} to {first + rec.num_pulses - 1} of {total} are used, as asked")
+    return rec
+
+
+def _drop_standstill(rec):
+    """Leave out pulses before and after the run, while the platform stands still."""
+    if rec.tx is None or rec.num_pulses < 8:
+        return rec
+    dt = np.diff(rec.times_s)
+    if np.any(dt <= 0):
+        return rec
+    speed = np.linalg.norm(np.diff(rec.tx, axis=0), axis=1) / dt
+    span = max(1, min(9, rec.num_pulses // 8))
+    speed = np.convolve(speed, np.ones(span) / span, mode="same")
+    moving = np.flatnonzero(speed > 0.25 * np.percentile(speed, 90))
+    if len(moving) == 0 or speed.max() == 0:
+        return rec
+    first, last = int(moving[0]), int(moving[-1]) + 2
+    if first == 0 and last >= rec.num_pulses:
+        return rec
+    left_out = rec.num_pulses - (min(last, rec.num_pulses) - first)
+    t = rec.times_s
+    rec = rec.select(first, last)
+    rec.notes.append(
+        f"{left_out} pulses while the platform stands still are left out (kept: pulses "
+        f"{first} to {first + rec.num_pulses - 1}, {t[first]:.2f} s to {rec.times_s[-1]:.2f} s)")
+    rec.used["standstill_pulses_left_out"] = left_out
+    return rec
+
+
+def open_recording(path, *, swap_iq=False, subtract_mean=None, clock_offset_s=None,
+                   lever_arm_m=None, start=None, stop=None, start_s=None, stop_s=None,
+                   keep_standstill=False, azimuth_window="rect", autofocus=False,
+                   positions=None, meta=None, datatype=None, **fields):
+    """Open a recording; returns a Recording.
+
+    path            file, list of files of one aperture, folder (P440 rail set), or "-"
+                    for raw IQ on standard input (with meta= or datatype= and fields)
+    swap_iq         exchange I and Q (conjugates the spectrum): for recordings of the other
+                    convention
+    subtract_mean   subtract the mean line; default: only for real-valued impulse data
+    clock_offset_s  navigation time minus radar time, s
+    lever_arm_m     antenna minus navigation point: along track, right, up, m
+    start, stop     pulses to use; start_s, stop_s the same in seconds of pulse time
+    keep_standstill keep pulses before and after the run while the platform stands still
+    azimuth_window  amplitude weights over the pulses: rect, hann, hamming, taylor(4, 35)
+    autofocus       GOTCHA: apply the corrections in the file (range and phase together)
+    positions       navigation file to use in place of <name>.nav.csv
+    meta, datatype  metadata file or SigMF datatype of raw IQ
+    fields          parameters of sar.acquisition that override the file's: prf_hz=...
+
+    Raises RecordingError with a sentence, OSError for unreadable files.
+    """
+    if isinstance(path, (str, os.PathLike)):
+        paths = [str(path)]
+    else:
+        paths = [str(p) for p in path]
+    if not paths:
+        raise RecordingError("no input file was given; expected one file or more")
+    options = dict(swap_iq=swap_iq, clock_offset_s=clock_offset_s, lever_arm_m=lever_arm_m,
+                   autofocus=autofocus, positions=positions, meta=meta, datatype=datatype)
+    from . import gotcha_files, p440_files, sigmf_files
+
+    for p in paths:
+        if p != "-" and not os.path.exists(p) and not sigmf_files.resolve(p):
+            raise RecordingError(f"{p} does not exist")
+    if all(p.endswith(".mat") for p in paths):
+        rec = gotcha_files.read(paths, fields, options)
+    elif len(paths) > 1:
+        raise RecordingError(
+            f"{len(paths)} input files were given, first {paths[0]}; several files are one "
+            "aperture for GOTCHA .mat only")
+    elif p440_files.matches(paths[0]):
+        rec = p440_files.read(paths[0], fields, options)
+        if subtract_mean is None:
+            subtract_mean = True
+    else:
+        rec = sigmf_files.read(paths[0], fields, options)
+    if clock_offset_s is not None and "clock_offset_s" not in rec.used:
+        rec.notes.append(f"clock offset {clock_offset_s} s has no effect: no navigation record "
+                         "with times is used")
+    rec.used["swap_iq"] = bool(swap_iq)
+    if swap_iq:
+        rec.notes.append("I and Q are swapped, as asked")
+    rec.used["range_bias_m"] = rec.acq.range_bias_m
+
+    if not keep_standstill and "standstill" in rec.hints:
+        rec = _drop_standstill(rec)
+    rec = _select_span(rec, start, stop, start_s, stop_s)
+    if subtract_mean:
+        rec.subtract_mean()
+    if azimuth_window and azimuth_window != "rect":
+        rec.weight_aperture(azimuth_window)
+    return rec
+
+
+def swap_iq_of(lines):
+    """I + jQ -> Q + jI."""
+    return lines.imag + 1j * lines.real
+
+
+# ---- navigation records -----------------------------------------------------------------
+
+
+def read_csv(path, what):
+    """Columns of a CSV file with a header line as a dict of float arrays."""
+    with open(path) as f:
+        header = f.readline()
+        if not header.strip():
+            raise RecordingError(f"{path} is empty; expected a header line of column names")
+        names = [n.strip() for n in header.strip().lstrip("#").split(",")]
+        rows = []
+        for number, line in enumerate(f, 2):
+            line = line.strip()
+            if not line or line.startswith("#"):
+                continue
+            try:
+                row = [float(v) for v in line.split(",")]
+            except ValueError:
+                raise RecordingError(
+                    f"{path} line {number}: '{line[:60]}' is not {len(names)} numbers") from None
+            if len(row) != len(names):
+                raise RecordingError(
+                    f"{path} line {number} has {len(row)} values; expected {len(names)} "
+                    f"({', '.join(names)})")
+            if not all(np.isfinite(row)):
+                raise RecordingError(
+                    f"{path} line {number}: '{line[:60]}' holds a value that is not finite; "
+                    f"expected {what}")
+            rows.append(row)
+    if not rows:
+        raise RecordingError(f"{path} has a header but no row; expected {what}")
+    table = np.array(rows)
+    return {n: table[:, i] for i, n in enumerate(names)}
+
+
+def read_navigation(path, times_s, prf_hz, clock_offset_s=0.0, lever_arm_m=(0, 0, 0)):
+    """Positions at the pulse times from a navigation record.
+
+    Returns (tx, rx or None, covered): covered is the slice of pulses inside the record;
+    positions outside are not made up.
+    """
+    table = read_csv(path, "positions of the antenna in metres")
+    time_name = next((n for n in ("time_s", "t_s") if n in table), None)
+    if time_name:
+        nav_t = table[time_name]
+    elif "pulse" in table:
+        nav_t = table["pulse"] / prf_hz + (times_s[0] if len(times_s) else 0.0)
+    else:
+        raise RecordingError(f"{path} has columns {', '.join(table)}; expected time_s or pulse, "
+                             "and x_m, y_m, z_m")
+    for n in ("x_m", "y_m", "z_m"):
+        if n not in table:
+            raise RecordingError(f"{path} has no column {n}; expected x_m, y_m and z_m")
+    order = np.diff(nav_t)
+    if np.any(order <= 0):
+        row = int(np.argmax(order <= 0)) + 3
+        raise RecordingError(f"{path} line {row}: {time_name or 'pulse'} does not increase; "
+                             "expected strictly increasing rows")
+    tolerance = 1e-9 + 1e-6 * (np.median(order) if len(order) else 0)
+    wanted = np.asarray(times_s) + clock_offset_s
+    inside = (wanted >= nav_t[0] - tolerance) & (wanted <= nav_t[-1] + tolerance)
+    if not inside.any():
+        raise RecordingError(
+            f"{path} covers {nav_t[0]:.3f} s to {nav_t[-1]:.3f} s, but the pulses lie at "
+            f"{wanted[0]:.3f} s to {wanted[-1]:.3f} s (clock offset {clock_offset_s} s); "
+            "expected an overlap, see the clock offset")
+    first = int(np.argmax(inside))
+    last = len(inside) - int(np.argmax(inside[::-1]))
+
+    def positions(x, y, z):
+        p = np.column_stack([table[x], table[y], table[z]])
+        if len(p) == 1:
+            if any(lever_arm_m):
+                raise RecordingError(f"{path} has one row, so no direction of flight to turn "
+                                     "the lever arm by; expected two rows or more")
+            return np.repeat(p, last - first, axis=0)
+        track = _sar.trajectory.sampled(list(nav_t), [tuple(v) for v in p],
+                                        clock_offset_s, tuple(lever_arm_m))
+        t = np.clip(times_s[first:last], track.first_s(), track.last_s())
+        return np.array([track.position(v) for v in t])
+
+    tx = positions("x_m", "y_m", "z_m")
+    rx = None
+    if "rx_x_m" in table:
+        rx = positions("rx_x_m", "rx_y_m", "rx_z_m")
+    return tx, rx, slice(first, last)
+
+
+def attach_navigation(rec, path, options, defaults=None):
+    """Give a recording the positions of a navigation file; trims pulses outside it."""
+    defaults = defaults or {}
+    offset = options.get("clock_offset_s")
+    arm = options.get("lever_arm_m")
+    if offset is None:
+        offset = float(defaults.get("clock_offset_s", 0.0))
+    if arm is None:
+        arm = defaults.get("lever_arm_m", (0.0, 0.0, 0.0))
+    arm = tuple(float(v) for v in arm)
+    tx, rx, covered = read_navigation(path, rec.times_s, rec.acq.prf_hz, offset, arm)
+    total = rec.num_pulses
+    if covered.stop - covered.start < total:
+        rec = rec.select(covered.start, covered.stop)
+        rec.notes.append(
+            f"{total - rec.num_pulses} of {total} pulses lie outside the navigation record "
+            f"{os.path.basename(path)} and are left out")
+    rec.tx, rec.rx = tx, rx
+    rec.used["clock_offset_s"] = offset
+    rec.used["lever_arm_m"] = list(arm)
+    rec.used["positions"] = str(path)
+    rec.notes.append(f"positions from {os.path.basename(path)}, clock offset {offset} s, lever "
+                     f"arm {list(arm)} m")
+    return rec
