@@ -833,6 +833,29 @@ BOOST_AUTO_TEST_CASE(fifty_flowgraphs_leak_nothing)
     });
 }
 
+BOOST_AUTO_TEST_CASE(tags_do_not_pile_up)
+{
+    on_each_device([](device_space& space) {
+        const std::uint64_t items = 5000;
+        auto tb = gr::make_top_block("test");
+        auto a = make<dev_copy>(space, 1024, 1);
+        auto b = make<dev_copy>(space, 1024, 1);
+        auto dst = make<sink>(1024);
+        tb->connect(make<source>(1024, items, 1, 0), 0, a, 0);
+        tb->connect(a, 0, b, 0);
+        tb->connect(b, 0, dst, 0);
+        run(tb);
+        BOOST_TEST(dst->right_tags() == items);
+        for (const auto& buffer :
+             { a->detail()->input(0)->buffer(), a->detail()->output(0) }) {
+            const auto left =
+                std::distance(buffer->get_tags_begin(), buffer->get_tags_end());
+            BOOST_TEST(left <= 4 * static_cast<long>(buffer->bufsize()));
+            BOOST_TEST(left < static_cast<long>(items) / 2);
+        }
+    });
+}
+
 BOOST_AUTO_TEST_CASE(a_flowgraph_runs_again)
 {
     on_each_device([](device_space& space) {
