@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <gnuradio/buffer.h>
 #include <gnuradio/buffer_type.h>
 #include <gnuradio/sar/api.h>
 #include <gnuradio/sar/kernel/core/backend.h>
 #include <gnuradio/sar/kernel/core/device_space.h>
-#include <array>
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -149,10 +149,7 @@ private:
                 device_space& space,
                 bool written_on_host);
 
-    bool read_on_host() const
-    {
-        return d_transfer_type == transfer_type::DEVICE_TO_HOST;
-    }
+    bool read_on_host() const { return d_transfer_type == transfer_type::DEVICE_TO_HOST; }
     void make_host_ring();
     void upload(std::size_t slot, std::size_t n);
     void download(std::size_t slot, std::size_t n);
@@ -181,7 +178,7 @@ private:
     std::size_t d_next_mark = 0;
     std::uint64_t d_read_ahead = 0;
     std::uint64_t d_upload_seen = 0; // number of the upload the compute lane waits for
-    std::uint64_t d_mirrored = 0; // items of a plain host ring in both halves
+    std::uint64_t d_mirrored = 0;    // items of a plain host ring in both halves
 
     std::shared_ptr<edge_fault> d_fault = std::make_shared<edge_fault>();
 };

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Memory, copies and order of the devices: the emulated one, and CUDA where there is a GPU
-// (SAR_REQUIRE_GPU=1 makes its absence a failure).
+// Memory, copies and order of the devices: the emulated one, and CUDA where there is a
+// GPU (SAR_REQUIRE_GPU=1 makes its absence a failure).
 #define BOOST_TEST_MODULE device_space
 #include "backend.h"
 #include "device_space.h"
 #include "host_ring.h"
-#include <boost/test/unit_test.hpp>
 #include <algorithm>
+#include <boost/test/unit_test.hpp>
 #include <cstdlib>
 #include <cstring>
 #include <random>
@@ -128,7 +128,8 @@ BOOST_AUTO_TEST_CASE(around_the_seam_and_back)
             for (unsigned round = 0; round < 20; ++round) {
                 const auto data = noise(n / 2, round);
                 std::copy(data.begin(), data.end(), in->base);
-                const std::size_t at = n - 1 - round * n / 40; // most rounds cross the seam
+                const std::size_t at =
+                    n - 1 - round * n / 40; // most rounds cross the seam
                 space.copy(a->base + at, in->base, n / 2, lane::upload);
                 space.record(*uploaded, lane::upload);
                 space.wait(lane::compute, *uploaded);
@@ -179,8 +180,9 @@ BOOST_AUTO_TEST_CASE(a_ring_that_is_too_large)
         BOOST_CHECK_THROW(space.make_host_ring(n, false), std::runtime_error);
         if (space.is_cuda() && space.device_granularity()) {
             const std::size_t terabyte = std::size_t(1) << 40;
-            BOOST_CHECK_EXCEPTION(
-                space.make_device_ring(terabyte, true), std::runtime_error, says("memory"));
+            BOOST_CHECK_EXCEPTION(space.make_device_ring(terabyte, true),
+                                  std::runtime_error,
+                                  says("memory"));
         }
         // and the device works on
         const auto ring = space.make_device_ring(1000, false);
@@ -241,8 +243,10 @@ BOOST_AUTO_TEST_CASE(emulated_device_notices_a_mix_up)
     BOOST_CHECK_EXCEPTION(copy(h, h + 16, 16, lane::upload)(), std::runtime_error, mixed);
     BOOST_CHECK_EXCEPTION(copy(d, h, 16, lane::compute)(), std::runtime_error, mixed);
     BOOST_CHECK_EXCEPTION(copy(h, d, 16, lane::compute)(), std::runtime_error, mixed);
-    BOOST_CHECK_EXCEPTION(copy(d, d + 16, 16, lane::download)(), std::runtime_error, mixed);
-    BOOST_CHECK_EXCEPTION(copy(h, h + 16, 16, lane::download)(), std::runtime_error, mixed);
+    BOOST_CHECK_EXCEPTION(
+        copy(d, d + 16, 16, lane::download)(), std::runtime_error, mixed);
+    BOOST_CHECK_EXCEPTION(
+        copy(h, h + 16, 16, lane::download)(), std::runtime_error, mixed);
     // only the first mapping of a host ring is page locked
     BOOST_CHECK_EXCEPTION(
         copy(d, h + n - 8, 16, lane::upload)(), std::runtime_error, leaves);
@@ -283,7 +287,8 @@ BOOST_AUTO_TEST_CASE(choosing_a_backend)
     } else {
         BOOST_TEST(t.space == &cuda_device(0));
     }
-    BOOST_CHECK_EXCEPTION(choose_target(backend::cuda, 1000), std::runtime_error, says("cuda"));
+    BOOST_CHECK_EXCEPTION(
+        choose_target(backend::cuda, 1000), std::runtime_error, says("cuda"));
     BOOST_CHECK_EXCEPTION(
         choose_target(backend::cpu, -1), std::invalid_argument, says("device is -1"));
     BOOST_CHECK_EXCEPTION(backend_from_name("gpu"),
