@@ -235,6 +235,7 @@ void device_ring::allow_read_ahead(std::uint64_t items)
 {
     const std::lock_guard<std::mutex> guard(d_copies_lock);
     d_read_ahead = std::max(d_read_ahead, items);
+    ++d_read_aheads;
 }
 
 // ---- what the scheduler asks
@@ -247,6 +248,8 @@ unsigned device_ring::index_add(unsigned a, unsigned b)
 
 unsigned device_ring::index_sub(unsigned a, unsigned b)
 {
+    if (d_fault->happened)
+        return 0; // readers find no items: what is in the ring may be wrong
     return (a + 2 * d_bufsize - b) % (2 * d_bufsize);
 }
 
@@ -416,7 +419,9 @@ void device_ring::order_reader(unsigned read_index)
     mark.position = position;
     d_space.record(*mark.event, lane::compute);
 
-    const auto* newest = d_copies.newest_of(0, position + d_read_ahead);
+    // a reader that did not say may take all
+    const std::uint64_t ahead = d_read_aheads == d_readers.size() ? d_read_ahead : d_n;
+    const auto* newest = d_copies.newest_of(0, position + ahead);
     if (newest && newest->number > d_upload_seen) {
         d_space.wait(lane::compute, *newest->event);
         d_upload_seen = newest->number;

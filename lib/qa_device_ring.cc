@@ -1152,6 +1152,7 @@ BOOST_AUTO_TEST_CASE(error_of_the_device_outside_work_ends_the_flowgraph)
                 run(tb);
                 const std::string said = a->error() + b->error();
                 BOOST_TEST(said.find("the device fails here") != std::string::npos);
+                BOOST_TEST(dst->wrong == 0u);
             }
         }
     }
