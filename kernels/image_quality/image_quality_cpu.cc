@@ -245,6 +245,18 @@ void check(const point_target_geometry& g)
             "at the first and the last pulse of an aperture");
 }
 
+void check(const point_target_limits& l)
+{
+    const auto positive = [](const char* name, double v) {
+        require(v > 0, "the limit ", name, " is ", v, "; expected a positive number");
+    };
+    positive("position_cells", l.position_cells);
+    positive("irw", l.irw);
+    positive("pslr_db", l.pslr_db);
+    positive("islr_db", l.islr_db);
+    positive("phase_rad", l.phase_rad);
+}
+
 void check(const point_target_options& o)
 {
     require(o.chip >= 16, "chip is ", o.chip, " pixels; expected 16 or more");
@@ -363,6 +375,7 @@ point_target_report measure_point_target(const cf32* image,
 {
     check(geometry);
     check(options);
+    check(limits);
     require(is_finite(expected_m), "the expected position is not finite");
 
     point_target_report out;
@@ -638,6 +651,7 @@ public:
     explicit quality(const image_quality_params& p) : d_params(p)
     {
         check(p.geometry);
+        check(p.limits);
         for (std::size_t k = 0; k < p.targets.size(); ++k)
             require(is_finite(p.targets[k].position_m) &&
                         std::isfinite(std::abs(p.targets[k].amplitude)),

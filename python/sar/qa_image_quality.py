@@ -148,6 +148,8 @@ def test_hopeless_input_is_reported_and_survived():
     (dict(targets=[(1, 2)]), "targets[0]"),
     (dict(targets=[(np.nan, 2, 3)]), "targets[0]"),
     (dict(range_window="gauss"), "gauss"),
+    (dict(irw=0), "irw is 0"),
+    (dict(phase_rad=np.nan), "phase_rad is nan"),
 ])
 def test_wrong_parameters_are_named(kw, words):
     with pytest.raises(ValueError) as e:
