@@ -17,9 +17,11 @@ namespace sar {
 
 //! How an image was taken: what the response of a point must look like.
 struct point_target_geometry {
-    vec3 aperture_start_m = { 0, 0, 0 };  //!< antenna at the first pulse
+    //! Ends of the aperture: the antenna at the first and the last pulse, and with few
+    //! pulses half a pulse interval further (N pulses resolve as N intervals, not N - 1).
+    vec3 aperture_start_m = { 0, 0, 0 };
     vec3 aperture_centre_m = { 0, 0, 0 }; //!< antenna in the middle of the aperture
-    vec3 aperture_end_m = { 0, 0, 0 };    //!< antenna at the last pulse
+    vec3 aperture_end_m = { 0, 0, 0 };
     double carrier_hz = 0;                //!< middle of the band
     double bandwidth_hz = 0;
     window range_window;

@@ -245,6 +245,18 @@ void check(const point_target_geometry& g)
             "at the first and the last pulse of an aperture");
 }
 
+void check(const point_target_limits& l)
+{
+    const auto positive = [](const char* name, double v) {
+        require(v > 0, "the limit ", name, " is ", v, "; expected a positive number");
+    };
+    positive("position_cells", l.position_cells);
+    positive("irw", l.irw);
+    positive("pslr_db", l.pslr_db);
+    positive("islr_db", l.islr_db);
+    positive("phase_rad", l.phase_rad);
+}
+
 void check(const point_target_options& o)
 {
     require(o.chip >= 16, "chip is ", o.chip, " pixels; expected 16 or more");
@@ -363,6 +375,7 @@ point_target_report measure_point_target(const cf32* image,
 {
     check(geometry);
     check(options);
+    check(limits);
     require(is_finite(expected_m), "the expected position is not finite");
 
     point_target_report out;
@@ -376,32 +389,6 @@ point_target_report measure_point_target(const cf32* image,
     grid.index_of(expected_m, row0, col0);
     const vec3 p0 = grid.position(row0, col0);
     out.expected_m = p0;
-    const target_cuts cuts = cuts_at(p0,
-                                     geometry.aperture_start_m,
-                                     geometry.aperture_centre_m,
-                                     geometry.aperture_end_m,
-                                     grid.normal());
-    require(cuts.range_slope > 1e-9 && cuts.azimuth_slope > 1e-12,
-            "the geometry resolves nothing in the image plane at (",
-            p0.x,
-            ", ",
-            p0.y,
-            ", ",
-            p0.z,
-            ") m: look direction and its change along the aperture are parallel or "
-            "perpendicular to the plane; check aperture_start_m, aperture_centre_m and "
-            "aperture_end_m");
-    const window_response range_response(geometry.range_window);
-    const window_response azimuth_response(geometry.azimuth_window);
-    out.range.direction = cuts.range_direction;
-    out.range.cell_m =
-        speed_of_light / (2 * geometry.bandwidth_hz) / cuts.range_slope;
-    out.range.irw_theory_m = geometry.range_window.irw() * out.range.cell_m;
-    out.azimuth.direction = cuts.azimuth_direction;
-    out.azimuth.cell_m =
-        speed_of_light / geometry.carrier_hz / 2 / cuts.azimuth_slope;
-    out.azimuth.irw_theory_m = geometry.azimuth_window.irw() * out.azimuth.cell_m;
-
     const int rows = grid->rows;
     const int cols = grid->cols;
     if (!(row0 >= 0 && col0 >= 0 && row0 <= rows - 1 && col0 <= cols - 1))
@@ -413,6 +400,32 @@ point_target_report measure_point_target(const cf32* image,
                                    rows,
                                    " x ",
                                    cols));
+    const target_cuts cuts = cuts_at(p0,
+                                     geometry.aperture_start_m,
+                                     geometry.aperture_centre_m,
+                                     geometry.aperture_end_m,
+                                     grid.normal());
+    if (!(cuts.range_slope > 1e-9 && cuts.azimuth_slope > 1e-12))
+        return unmeasured(sentence(
+            "the geometry resolves nothing in the image plane at (",
+            p0.x,
+            ", ",
+            p0.y,
+            ", ",
+            p0.z,
+            ") m: look direction and its change along the aperture are parallel or "
+            "perpendicular to the plane; check aperture_start_m, aperture_centre_m and "
+            "aperture_end_m"));
+    const window_response range_response(geometry.range_window);
+    const window_response azimuth_response(geometry.azimuth_window);
+    out.range.direction = cuts.range_direction;
+    out.range.cell_m =
+        speed_of_light / (2 * geometry.bandwidth_hz) / cuts.range_slope;
+    out.range.irw_theory_m = geometry.range_window.irw() * out.range.cell_m;
+    out.azimuth.direction = cuts.azimuth_direction;
+    out.azimuth.cell_m =
+        speed_of_light / geometry.carrier_hz / 2 / cuts.azimuth_slope;
+    out.azimuth.irw_theory_m = geometry.azimuth_window.irw() * out.azimuth.cell_m;
 
     // the brightest pixel near the expected position
     double reach_r, reach_c;
@@ -638,6 +651,7 @@ public:
     explicit quality(const image_quality_params& p) : d_params(p)
     {
         check(p.geometry);
+        check(p.limits);
         for (std::size_t k = 0; k < p.targets.size(); ++k)
             require(is_finite(p.targets[k].position_m) &&
                         std::isfinite(std::abs(p.targets[k].amplitude)),

@@ -51,12 +51,15 @@ image_grid grid_of(double spacing_m = 0.31, int rows = 128, int cols = 120, doub
                                cols);
 }
 
-// Response of a window by its definition, an integral over the band (midpoints)
+// Response of a window by its definition, an integral over the band (midpoints); sinc for
+// the rect, where it is known
 double response(const window& w, double u)
 {
+    if (w.kind() == window_kind::rect)
+        return std::abs(u) < 1e-9 ? 1 : std::sin(pi * u) / (pi * u);
     double s = 0, s0 = 0;
-    for (int i = 0; i < 400; ++i) {
-        const double x = (i + 0.5) / 400 - 0.5;
+    for (int i = 0; i < 200; ++i) {
+        const double x = (i + 0.5) / 200 - 0.5;
         s += w(x) * std::cos(2 * pi * u * x);
         s0 += w(x);
     }
@@ -112,7 +115,7 @@ image projected(const image_grid& g, const point_target_geometry& geo, vec3 targ
     add(im, g, [&](vec3 p) {
         cd s = 0;
         for (int k = 0; k < pulses; ++k) {
-            const vec3 q = geo.aperture_start_m + (k / (pulses - 1.0)) * v;
+            const vec3 q = geo.aperture_start_m + ((k + 0.5) / pulses) * v;
             const double d = 2 * (length(p - q) - length(target - q)) / c;
             const double x = d * geo.bandwidth_hz / n;
             const double band =
@@ -274,7 +277,7 @@ BOOST_AUTO_TEST_CASE(true_back_projection_images_of_random_geometries)
 {
     std::mt19937 random(7);
     std::uniform_real_distribution<double> uniform(-1, 1);
-    for (int k = 0; k < 6; ++k) {
+    for (int k = 0; k < 5; ++k) {
         point_target_geometry geo;
         // either side of the track, any heading, squint up to 20 degrees
         const double heading = pi * uniform(random);
@@ -294,7 +297,7 @@ BOOST_AUTO_TEST_CASE(true_back_projection_images_of_random_geometries)
         const vec3 target = scene + vec3{ uniform(random), uniform(random), 0 };
         const auto g = grid_of(0.3, 128, 130, uniform(random));
         const auto r =
-            measure_point_target(projected(g, geo, target, 160).data(), g, target, geo);
+            measure_point_target(projected(g, geo, target, 100).data(), g, target, geo);
         BOOST_TEST_CONTEXT("geometry " << k << ", squint " << squint * 180 / pi)
         {
             BOOST_TEST_REQUIRE(r.found, r.problem);
@@ -439,7 +442,9 @@ BOOST_AUTO_TEST_CASE(geometry_that_says_nothing_is_refused)
     geo.aperture_start_m = scene + vec3{ 0, 0, 100 }; // straight down, straight up
     geo.aperture_centre_m = scene + vec3{ 0, 0, 200 };
     geo.aperture_end_m = scene + vec3{ 0, 0, 300 };
-    fails(geo, "resolves nothing");
+    const auto r = measure_point_target(im.data(), g, scene, geo);
+    BOOST_TEST(!r.found);
+    BOOST_TEST(r.problem.find("resolves nothing") != std::string::npos);
 }
 
 BOOST_AUTO_TEST_CASE(figures_of_a_whole_image)

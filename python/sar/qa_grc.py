@@ -1,0 +1,308 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""What GRC makes of the block descriptions: they load, they are documented, code comes out."""
+
+import builtins
+import keyword
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+SOURCE = Path(os.environ.get("SAR_SOURCE_DIR", Path(__file__).resolve().parents[2]))
+FILES = sorted((SOURCE / "grc").glob("*.block.yml"))
+EXAMPLES = sorted((SOURCE / "examples").rglob("*.grc"))
+CATEGORIES = {"Parameters", "Sources", "Framing", "Stages", "Imagers", "Finishing", "Sinks",
+              "Plumbing"}
+# parameters that count something: GRC must refuse 2.5 of them
+COUNTS = {"samples", "rows", "cols", "pulses", "frames", "oversampling", "device", "seed", "vlen",
+          "itemsize", "pulses_per_image", "hop", "row_looks", "col_looks"}
+# added by GRC to every block, or meant by Mako
+RESERVED = {"id", "alias", "affinity", "minoutbuf", "maxoutbuf", "comment", "self", "context",
+            "loop", "caller", "capture", "pageargs", "UNDEFINED", "value", "no_quotes"}
+
+
+@pytest.fixture(scope="session")
+def platform(tmp_path_factory):
+    os.environ["GRC_BLOCKS_PATH"] = str(SOURCE / "grc")
+    from gnuradio import gr
+    from gnuradio.grc.core import Constants
+    from gnuradio.grc.core.platform import Platform
+    Constants.CACHE_FILE = str(tmp_path_factory.mktemp("grc") / "cache.json")
+    p = Platform(name="gr-sar tests", prefs=gr.prefs(), version=gr.version(),
+                 version_parts=(gr.major_version(), gr.api_version(), gr.minor_version()))
+    p.build_library()
+    return p
+
+
+def read(path):
+    with open(path, encoding="utf-8") as f:
+        return yaml.safe_load(f)
+
+
+def name(path):
+    return path.name.replace(".block.yml", "")
+
+
+@pytest.fixture(params=FILES, ids=name)
+def description(request):
+    return name(request.param), read(request.param)
+
+
+def test_there_are_blocks():
+    assert len(FILES) >= 6
+
+
+def test_loads(platform, description):
+    file, d = description
+    assert d["id"] == file and file.startswith("sar_")
+    assert d["file_format"] == 1
+    assert file in platform.blocks, "GRC could not load the file"
+    block = platform.blocks[file]
+    assert "python" in block.flags
+    assert d["category"].startswith("[SAR]/") # in brackets: a tree of its own in the menu
+    assert block.category[0] == "SAR" and block.category[1] in CATEGORIES
+    assert "sar" in d["templates"]["imports"].split()
+
+
+def test_schema(description):
+    """GRC only warns of unknown keys; a misspelt key must not go unseen."""
+    from gnuradio.grc.core.schema_checker import BLOCK_SCHEME, Validator
+    checker = Validator(BLOCK_SCHEME)
+    assert checker.run(description[1]), checker.messages
+
+
+def test_documentation_has_the_fixed_form(description):
+    text = description[1]["documentation"]
+    assert "doc_url" not in description[1]
+    at = [text.find(f"\n{word}:") for word in ("Input", "Output", "Parameters", "Reference")]
+    assert all(a > 0 for a in at) and at == sorted(at), at
+    first = text[: at[0]].strip()
+    assert first.endswith(".") and len(first) < 200
+    for p in description[1].get("parameters", []):
+        # each label is explained, without its unit; limits and the like may share a word
+        label = re.sub(r"\s*\(.*", "", p["label"])
+        assert label.split()[0].lower() in text.lower(), f"nothing is said about '{label}'"
+
+
+def test_parameters(description):
+    _, d = description
+    parameters = d.get("parameters", [])
+    for p in parameters:
+        assert p["id"] not in RESERVED and not keyword.iskeyword(p["id"])
+        assert not hasattr(builtins, p["id"]), f"{p['id']} would hide a builtin"
+        assert p["label"] and p["label"] != p["id"]
+        assert p["id"] not in COUNTS or p["dtype"] == "int", p["id"]
+        unit = re.search(r"_(hz|m|s|db|rad|cells)$", p["id"])
+        if unit:
+            wanted = {"hz": "Hz", "db": "dB"}.get(unit[1], unit[1])
+            assert wanted in p["label"], f"no unit in the label '{p['label']}' of {p['id']}"
+    if parameters:
+        assert d.get("asserts"), "no asserts: they repeat what make() refuses"
+
+
+def test_positions_have_one_type(description):
+    for port in description[1].get("inputs", []) + description[1].get("outputs", []):
+        if re.fullmatch(r"positions?|tx|rx|receiver|transmitter", port.get("label", "")):
+            assert (port["dtype"], port["vlen"]) == ("f64", 3)
+
+
+def test_template_calls_positionally(description):
+    # GRC replaces a keyword by the variable of the same name when it writes callbacks
+    make = description[1]["templates"]
+    for text in [make.get("make", ""), make.get("var_make", "")] + make.get("callbacks", []):
+        call = text.split("(", 1)[1] if "(" in text else ""
+        assert not re.search(r"(?<![=!<>'\"\w])[a-z_]+\s*=(?!=)\s*[^=]", call), call
+
+
+# ---- flowgraphs --------------------------------------------------------------------------
+def block(key, **parameters):
+    return {"name": parameters.pop("name", key), "id": key, "parameters": parameters,
+            "states": {"state": "enabled", "coordinate": [0, 0], "rotation": 0}}
+
+
+def flowgraph(folder, blocks, connections=()):
+    d = {"options": {"parameters": {"id": "compiled", "title": "test", "author": "",
+                                    "generate_options": "no_gui", "run_options": "run",
+                                    "output_language": "python"},
+                     "states": {"state": "enabled", "coordinate": [0, 0], "rotation": 0}},
+         "blocks": blocks, "connections": [list(map(str, c)) for c in connections],
+         "metadata": {"file_format": 1}}
+    path = folder / "compiled.grc"
+    path.write_text(yaml.safe_dump(d))
+    return path
+
+
+# names that users have, and that are also names of parameters
+VARIABLES = [
+    block("variable", name="samples", value="1200"),
+    block("variable", name="prf_hz", value="400"),
+    block("variable", name="pulses", value="acq.samples // 4"),
+    block("variable", name="rows", value="64"),
+    block("variable", name="targets", value="[(1, -2, 0, 1), (-20, 8, 0, 0.5j)]"),
+    block("sar_acquisition", name="acq", waveform="pulsed_lfm", samples="samples",
+          prf_hz="prf_hz", slant_range_first_m="9950"),
+    # a variable made of the acquisition and called as one of its fields
+    block("variable", name="carrier_hz", value="acq.carrier_hz"),
+    block("sar_image_grid", name="grid", rows="rows", cols="int(rows * 1.5)",
+          row_spacing_m="0.3"),
+    block("sar_trajectory", name="track"),
+]
+SOURCE_TO_NOWHERE = VARIABLES + [
+    block("sar_point_target_source", name="source", acq="acq", targets="targets", track="track",
+          pulses="pulses", noise_power="0.1", seed="3", frames="2"),
+    block("sar_trajectory_source", name="positions", track="track", prf_hz="prf_hz",
+          pulses="pulses"),
+    block("blocks_null_sink", name="lines", type="complex", vlen="acq.samples"),
+    block("blocks_null_source", name="empty", type="complex", vlen="grid.cols"),
+    block("blocks_head", name="some", type="complex", vlen="grid.cols", num_items="2 * rows"),
+    block("sar_image_quality", name="quality", grid="grid", targets="targets"),
+]
+EDGES = [("source", 0, "lines", 0), ("empty", 0, "some", 0), ("some", 0, "quality", 0)]
+
+
+def environment(folder):
+    env = dict(os.environ, GRC_BLOCKS_PATH=str(SOURCE / "grc"), HOME=str(folder),
+               XDG_CACHE_HOME=str(folder), XDG_CONFIG_HOME=str(folder))
+    return env
+
+
+def grcc(path, out):
+    tool = shutil.which("grcc", path="/usr/bin:/usr/local/bin:" + os.environ.get("PATH", ""))
+    assert tool, "grcc is not installed (Debian: gnuradio)"
+    got = subprocess.run([sys.executable, tool, "-o", str(out), str(path)], text=True,
+                         capture_output=True, env=environment(out), timeout=300)
+    return got.returncode, got.stdout + got.stderr
+
+
+def load(platform, path):
+    fg = platform.make_flow_graph()
+    fg.import_data(platform.parse_flow_graph(str(path)))
+    fg.rewrite()
+    fg.validate()
+    return fg, [text for _, text in
+                ((e, m) for e, m in fg.iter_error_messages())]
+
+
+def test_compiles_and_runs(tmp_path):
+    # the f64 outputs stay open: GNU Radio has no sink of that type in GRC
+    blocks = [b for b in SOURCE_TO_NOWHERE if b["name"] != "positions"]
+    path = flowgraph(tmp_path, blocks, EDGES)
+    code, said = grcc(path, tmp_path)
+    assert code == 0, said
+    program = tmp_path / "compiled.py"
+    text = program.read_text()
+    check = text.replace("if __name__ == '__main__':", "if False:") + """
+tb = compiled()
+assert tb.acq.samples == 1200 and tb.acq.carrier_hz == 9.6e9, tb.acq
+assert tb.acq.phase_sign == -1 and tb.acq.range_reference == "antenna"
+assert tb.pulses == 300 and tb.carrier_hz == 9.6e9
+assert (tb.grid.rows, tb.grid.cols, tb.grid.row_spacing_m) == (64, 96, 0.3)
+assert tb.track.position(1)[1] == -156 + 100
+tb.run()
+assert tb.source.nitems_written(0) == 600
+assert tb.quality.error() == "" and len(tb.quality.reports()) == 2
+assert not tb.quality.reports()[0]["targets"][0]["found"]
+print("ran through")
+"""
+    (tmp_path / "check.py").write_text(check)
+    got = subprocess.run([sys.executable, "check.py"], cwd=tmp_path, text=True,
+                         capture_output=True, timeout=300)
+    assert got.returncode == 0 and "ran through" in got.stdout, got.stdout + got.stderr
+
+
+@pytest.mark.parametrize("fields,attributes", [
+    (dict(waveform="frequency_domain", frequency_step_hz="-2e6", phase_sign="1",
+          range_reference="point", reference_point_m="[1, 2, 3]"),
+     dict(waveform="frequency_domain", frequency_step_hz=-2e6, phase_sign=1,
+          range_reference="point", reference_point_m=(1, 2, 3))),
+    (dict(waveform="fmcw", chirp_rate_hz_per_s="-1e12", sample_rate_hz="5e6"),
+     dict(waveform="fmcw", chirp_rate_hz_per_s=-1e12, sample_rate_hz=5e6)),
+    (dict(waveform="replica", pulse_reference="centre", look_side="left", range_bias_m="0.5"),
+     dict(waveform="replica", pulse_reference="centre", look_side="left", range_bias_m=0.5,
+          replica_bandwidth_hz=300e6)),
+])
+def test_acquisition_value_and_code_agree(platform, tmp_path, fields, attributes):
+    path = flowgraph(tmp_path, [block("sar_acquisition", name="acq", **fields)])
+    fg, errors = load(platform, path)
+    assert not errors, errors
+    value = fg.namespace["acq"]
+    made = {}
+    b = fg.get_block("acq")
+    exec(b.templates.render("imports"), made)
+    exec(b.get_var_make(), {**made, "self": type("flowgraph", (), {})()}, made)
+    for a in (value, made["acq"]):
+        d = a.to_dict()
+        assert {k: d[k] for k in attributes} == attributes
+    assert value.to_dict() == made["acq"].to_dict()
+
+
+@pytest.mark.parametrize("key,fields", [
+    ("sar_trajectory", dict(kind="sampled", times_s="[0, 1, 3]", clock_offset_s="0.5",
+                            positions_m="[(0, 0, 9), (0, 100, 9), (0, 310, 8)]")),
+    ("sar_trajectory", dict(kind="straight", start_m="[1, 2, 3]")),
+    ("sar_image_grid", dict(place="origin", point_m="[1, 2, 3]", rows="5")),
+    ("sar_image_grid", dict(place="centre", point_m="[1, 2, 3]", rows="5")),
+])
+def test_value_and_code_of_the_others_agree(platform, tmp_path, key, fields):
+    fg, errors = load(platform, flowgraph(tmp_path, [block(key, name="thing", **fields)]))
+    assert not errors, errors
+    b = fg.get_block("thing")
+    made = {}
+    exec(b.templates.render("imports"), made)
+    exec(b.get_var_make(), {**made, "self": type("flowgraph", (), {})()}, made)
+    for v in (fg.namespace["thing"], made["thing"]):
+        if key == "sar_trajectory":
+            expected = (0, 100, 9) if fields["kind"] == "sampled" else (1, 2 + 50, 3)
+            assert v.position(0.5) == pytest.approx(expected, abs=1e-9)
+        else:
+            at = (0, 0) if fields["place"] == "origin" else (2, 256)
+            assert v.position(*at) == pytest.approx((1, 2, 3), abs=1e-9)
+
+
+@pytest.mark.parametrize("key,fields", [
+    ("sar_acquisition", dict(samples="0")),
+    ("sar_acquisition", dict(samples="2048.5")),
+    ("sar_acquisition", dict(carrier_hz="0")),
+    ("sar_acquisition", dict(pulse_length_s="3e-6")), # 450 MHz at 360 MHz
+    ("sar_acquisition", dict(waveform="frequency_domain", frequency_step_hz="0")),
+    ("sar_image_grid", dict(rows="-1")),
+    ("sar_image_grid", dict(row_axis="[2, 0, 0]")),
+    ("sar_trajectory", dict(kind="sampled", times_s="[0]")),
+    ("sar_trajectory", dict(kind="sampled", times_s="[1, 0]")), # caught by the value
+    ("sar_point_target_source", dict(pulses="0")),
+    ("sar_point_target_source", dict(pulses="10.5")),
+    ("sar_point_target_source", dict(targets="[(1, 2)]")),
+    ("sar_trajectory_source", dict(prf_hz="0")),
+    ("sar_image_quality", dict(carrier_hz="-1")),
+    ("sar_image_quality", dict(irw="0")),
+])
+def test_wrong_values_are_marked(platform, tmp_path, key, fields):
+    others = [b for b in VARIABLES if b["id"] != key]
+    good = flowgraph(tmp_path, others + [block(key, name="under_test")])
+
+    def marks(path):
+        fg = platform.make_flow_graph()
+        fg.import_data(platform.parse_flow_graph(str(path)))
+        fg.rewrite()
+        fg.validate()
+        b = fg.get_block("under_test")
+        found = list(b.get_error_messages())
+        for p in b.params.values():
+            found += p.get_error_messages()
+        return [f for f in found if "Port is not connected" not in f]
+
+    assert not marks(good)
+    bad = flowgraph(tmp_path, others + [block(key, name="under_test", **fields)])
+    assert marks(bad)
+
+
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
+def test_examples_compile(path, tmp_path):
+    code, said = grcc(path, tmp_path)
+    assert code == 0, said
+    assert list(tmp_path.glob("*.py")), said
