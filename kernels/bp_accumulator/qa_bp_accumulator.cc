@@ -701,7 +701,10 @@ BOOST_AUTO_TEST_CASE(long_apertures_lose_nothing)
                 const cf32 v = lines[n * 16 + m];
                 sums[j] += complex(v.re, v.im) * phasor(s, r);
             }
-        b->add(lines.data(), tx.data(), nullptr, batch);
+        // a quarter one by one, as live data come: each is then a chunk of its own
+        const int piece = done < total / 4 ? 1 : batch;
+        for (int n = 0; n < batch; n += piece)
+            b->add(lines.data() + n * 16, tx.data() + n, nullptr, piece);
     }
     std::vector<cf32> out(3);
     b->write_rows(out.data(), 0, 1);
@@ -709,7 +712,8 @@ BOOST_AUTO_TEST_CASE(long_apertures_lose_nothing)
     for (int j = 0; j < 3; ++j) {
         const complex wanted = sums[j] / static_cast<double>(total);
         const complex got(out[j].re, out[j].im);
-        BOOST_CHECK_LE(std::abs(got - wanted) / std::abs(wanted), 3e-7);
+        // a target 60 dB below is then right to 2e-4; plain float sums fail by far
+        BOOST_CHECK_LE(std::abs(got - wanted) / std::abs(wanted), 2e-7);
     }
 }
 
