@@ -16,7 +16,8 @@ int stage::guarded(gr::basic_block& self, Body&& body) noexcept
     const auto begin = std::chrono::steady_clock::now();
     int result = gr::block::WORK_DONE;
     try {
-        result = body();
+        if (!must_end())
+            result = body();
     } catch (const std::exception& e) {
         note_error(self, e.what());
     } catch (...) {

@@ -20,9 +20,9 @@ const name_table<pulse_reference, 2> pulse_references = {
     "pulse_reference",
     { { { pulse_reference::start, "start" }, { pulse_reference::centre, "centre" } } }
 };
-const name_table<look_side, 2> look_sides = {
-    "look_side", { { { look_side::left, "left" }, { look_side::right, "right" } } }
-};
+const name_table<look_side, 2> look_sides = { "look_side",
+                                              { { { look_side::left, "left" },
+                                                  { look_side::right, "right" } } } };
 const name_table<range_reference, 2> range_references = {
     "range_reference",
     { { { range_reference::antenna, "antenna" }, { range_reference::point, "point" } } }
@@ -88,7 +88,8 @@ acquisition::acquisition(const acquisition_fields& fields) : d_fields(fields)
 
     switch (f.wave) {
     case waveform::pulsed_lfm:
-        require_positive("sample_rate_hz", f.sample_rate_hz, "Hz", "complex sampling rate");
+        require_positive(
+            "sample_rate_hz", f.sample_rate_hz, "Hz", "complex sampling rate");
         require_positive("pulse_length_s", f.pulse_length_s, "s", "length of the chirp");
         require(std::isfinite(f.chirp_rate_hz_per_s) && f.chirp_rate_hz_per_s != 0,
                 "chirp_rate_hz_per_s is ",
@@ -102,7 +103,8 @@ acquisition::acquisition(const acquisition_fields& fields) : d_fields(fields)
                 " Hz (complex samples)");
         break;
     case waveform::replica:
-        require_positive("sample_rate_hz", f.sample_rate_hz, "Hz", "complex sampling rate");
+        require_positive(
+            "sample_rate_hz", f.sample_rate_hz, "Hz", "complex sampling rate");
         require(std::isfinite(f.replica_bandwidth_hz) && f.replica_bandwidth_hz > 0 &&
                     f.replica_bandwidth_hz <= f.sample_rate_hz * (1 + 1e-9),
                 "replica_bandwidth_hz is ",
@@ -112,7 +114,8 @@ acquisition::acquisition(const acquisition_fields& fields) : d_fields(fields)
                 " Hz");
         break;
     case waveform::fmcw:
-        require_positive("sample_rate_hz", f.sample_rate_hz, "Hz", "rate of the beat signal");
+        require_positive(
+            "sample_rate_hz", f.sample_rate_hz, "Hz", "rate of the beat signal");
         require(std::isfinite(f.chirp_rate_hz_per_s) && f.chirp_rate_hz_per_s != 0,
                 "chirp_rate_hz_per_s is ",
                 f.chirp_rate_hz_per_s,
@@ -137,8 +140,7 @@ acquisition::acquisition(const acquisition_fields& fields) : d_fields(fields)
 
 bool acquisition::in_frequency_domain() const
 {
-    return d_fields.wave == waveform::fmcw ||
-           d_fields.wave == waveform::frequency_domain;
+    return d_fields.wave == waveform::fmcw || d_fields.wave == waveform::frequency_domain;
 }
 
 double acquisition::frequency_step_hz() const

@@ -14,7 +14,8 @@ enum class waveform {
     pulsed_lfm,       //!< echoes of a linear FM pulse; lines over delay (fast time)
     replica,          //!< echoes of an arbitrary pulse whose samples are given
     fmcw,             //!< dechirped FMCW sweeps; the sign of the chirp rate is the ramp's
-    frequency_domain, //!< phase history over frequency (FX): stepped frequency, GOTCHA, CPHD
+    frequency_domain, //!< phase history over frequency (FX): stepped frequency, GOTCHA,
+                      //!< CPHD
 };
 
 //! Which instant of the pulse the delay 2R/c of an echo refers to.
@@ -26,7 +27,7 @@ enum class look_side { left, right };
 //! Where the slant range of the first sample is counted from.
 enum class range_reference {
     antenna, //!< slant range proper: from the antenna
-    point,   //!< motion compensated: range minus the antenna's distance to reference_point
+    point, //!< motion compensated: range minus the antenna's distance to reference_point
 };
 
 /*!
@@ -53,8 +54,8 @@ struct acquisition_fields {
     double replica_bandwidth_hz = 0;
     //! FX: frequency step between samples, Hz; may be negative.
     double frequency_step_hz = 0;
-    //! FX and FMCW: sign of the phase, phase = sign * 2 pi f delay (-1: GOTCHA, most CPHD;
-    //! +1: transmit times conjugate of receive).
+    //! FX and FMCW: sign of the phase, phase = sign * 2 pi f delay (-1: GOTCHA, most
+    //! CPHD; +1: transmit times conjugate of receive).
     int phase_sign = -1;
     //! Slant range of the first sample of a line, m (FX and FMCW: of the first sample of
     //! the compressed line). Counted as range_from says.
@@ -82,9 +83,9 @@ struct range_axis {
     int samples = 0;
     double first_m = 0;
     double spacing_m = 0;
-    double carrier_hz = 0;     //!< frequency that the baseband centre stands for
-    double bandwidth_hz = 0;   //!< two-sided, around the carrier
-    double range_bias_m = 0;   //!< subtract from first_m; kept apart so it can be reported
+    double carrier_hz = 0;   //!< frequency that the baseband centre stands for
+    double bandwidth_hz = 0; //!< two-sided, around the carrier
+    double range_bias_m = 0; //!< subtract from first_m; kept apart so it can be reported
     range_reference range_from = range_reference::antenna;
     vec3 reference_point_m = { 0, 0, 0 };
 

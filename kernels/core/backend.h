@@ -21,8 +21,8 @@ SAR_KERNEL_API std::string to_string(backend b);
 
 //! A decided backend. What the pointers given to a stage refer to follows from it.
 struct compute_target {
-    backend kind = backend::cpu;    //!< never automatic
-    device_space* space = nullptr;  //!< null on the CPU
+    backend kind = backend::cpu;     //!< never automatic
+    device_space* space = nullptr;   //!< null on the CPU
     std::string description = "cpu"; //!< for logs and reports, with the reason
     bool is_cuda() const { return kind == backend::cuda; }
 };

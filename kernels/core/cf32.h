@@ -27,6 +27,12 @@ SAR_HD cf32 operator*(cf32 a, cf32 b)
 SAR_HD cf32 operator*(float s, cf32 a) { return { s * a.re, s * a.im }; }
 SAR_HD cf32 conj(cf32 a) { return { a.re, -a.im }; }
 SAR_HD float norm(cf32 a) { return a.re * a.re + a.im * a.im; }
+//! False when a part is a NaN or an infinity.
+SAR_HD bool is_finite(cf32 a)
+{
+    // a - a is 0 for finite numbers and NaN for all others, on host and device alike
+    return (a.re - a.re) + (a.im - a.im) == 0.0f;
+}
 
 } // namespace sar
 } // namespace gr

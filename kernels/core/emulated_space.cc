@@ -15,23 +15,73 @@ namespace {
 struct no_event final : device_event {
 };
 
-//! A ring that counts itself, so that tests see leaks.
+enum class side { host, device, unknown };
+
+//! The rings of a device that are alive, to tell what an address belongs to.
+struct ring_register {
+    struct range {
+        std::size_t usable; // bytes from the base that copies may use
+        std::size_t mapped;
+        side where;
+    };
+
+    //! Side of [p, p + bytes). \throws std::runtime_error when it leaves its ring
+    side find(const void* p, std::size_t bytes)
+    {
+        const std::lock_guard<std::mutex> guard(lock);
+        const auto* b = static_cast<const std::byte*>(p);
+        auto after = ranges.upper_bound(b);
+        if (after == ranges.begin())
+            return side::unknown;
+        const auto& [base, r] = *--after;
+        const std::size_t offset = b - base;
+        if (offset >= r.mapped)
+            return side::unknown; // memory of a stage, or of a test
+        if (offset + bytes > r.usable)
+            throw std::runtime_error(
+                sentence("emulated device: a copy of ",
+                         bytes,
+                         " bytes at offset ",
+                         offset,
+                         " leaves the ",
+                         r.usable,
+                         r.where == side::host ? " page-locked" : "",
+                         " bytes of its ring"));
+        return r.where;
+    }
+
+    std::mutex lock;
+    std::map<const std::byte*, range> ranges;
+};
+
+//! A ring that counts and registers itself, so that tests see leaks and mix-ups.
 struct counted_ring final : ring_memory {
-    counted_ring(device_space::counters& c, std::unique_ptr<ring_memory> r)
-        : d_counters(c), d_ring(std::move(r))
+    counted_ring(device_space::counters& c,
+                 ring_register& reg,
+                 side where,
+                 std::unique_ptr<ring_memory> r)
+        : d_counters(c), d_register(reg), d_ring(std::move(r))
     {
         base = d_ring->base;
         bytes = d_ring->bytes;
         aliased = d_ring->aliased;
+        const std::size_t usable = where == side::host && aliased ? bytes : 2 * bytes;
+        {
+            const std::lock_guard<std::mutex> guard(d_register.lock);
+            d_register.ranges[base] = { usable, 2 * bytes, where };
+        }
         ++d_counters.rings;
         d_counters.ring_bytes += bytes;
     }
     ~counted_ring() override
     {
+        const std::lock_guard<std::mutex> guard(d_register.lock);
+        d_register.ranges.erase(base);
         --d_counters.rings;
         d_counters.ring_bytes -= bytes;
     }
     device_space::counters& d_counters;
+    ring_register& d_register;
     std::unique_ptr<ring_memory> d_ring;
 };
 
@@ -55,17 +105,28 @@ public:
     std::unique_ptr<ring_memory> make_device_ring(std::size_t bytes,
                                                   bool aliased) override
     {
-        return std::make_unique<counted_ring>(stats(),
-                                              make_plain_host_ring(bytes, aliased));
+        return make_ring(bytes, aliased, side::device);
     }
     std::unique_ptr<ring_memory> make_host_ring(std::size_t bytes, bool aliased) override
     {
-        return make_device_ring(bytes, aliased);
+        return make_ring(bytes, aliased, side::host);
     }
 
     void copy(void* to, const void* from, std::size_t bytes, lane l) override
     {
+        const side target = d_rings.find(to, bytes);
+        const side source = d_rings.find(from, bytes);
+        if (target == (l == lane::download ? side::device : side::host) ||
+            (l == lane::compute && source == side::host) ||
+            (l == lane::download && source == side::host))
+            throw std::runtime_error(
+                sentence("emulated device: a copy mixes up host and device memory (lane ",
+                         static_cast<int>(l),
+                         ")"));
         std::memcpy(to, from, bytes);
+        if ((source == side::host && target == side::device) ||
+            (source == side::device && target == side::host))
+            std::memset(const_cast<void*>(from), spoiled, bytes);
         ++(l == lane::upload     ? stats().uploads
            : l == lane::download ? stats().downloads
                                  : stats().device_copies);
@@ -87,7 +148,16 @@ public:
     }
 
 private:
+    static constexpr int spoiled = 0xa5;
+
+    std::unique_ptr<ring_memory> make_ring(std::size_t bytes, bool aliased, side where)
+    {
+        return std::make_unique<counted_ring>(
+            stats(), d_rings, where, make_plain_host_ring(bytes, aliased));
+    }
+
     const int d_index;
+    ring_register d_rings;
 };
 
 } // namespace

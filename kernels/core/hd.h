@@ -5,6 +5,9 @@
 // This is the only place that looks at __CUDACC__.
 #ifdef __CUDACC__
 #define SAR_HD __host__ __device__ __forceinline__
+#elif defined(__GNUC__)
+// always: GCC does not inline an ordinary function into a target clone of another one
+#define SAR_HD inline __attribute__((always_inline))
 #else
 #define SAR_HD inline
 #endif

@@ -39,8 +39,9 @@ image_grid::image_grid(const image_grid_fields& fields) : d_fields(fields)
     require(is_finite(f.origin_m), "origin_m is not finite; expected three metres");
     require_unit("row_axis", f.row_axis);
     require_unit("col_axis", f.col_axis);
-    require(length(cross(f.row_axis, f.col_axis)) > 1e-3,
-            "row_axis and col_axis are parallel; expected two directions that span a plane");
+    require(
+        length(cross(f.row_axis, f.col_axis)) > 1e-3,
+        "row_axis and col_axis are parallel; expected two directions that span a plane");
 }
 
 image_grid image_grid::centred(vec3 centre_m,

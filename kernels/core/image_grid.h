@@ -9,11 +9,11 @@ namespace sar {
 
 //! The numbers of an image plane; hand them to image_grid, which checks them.
 struct image_grid_fields {
-    vec3 origin_m = { 0, 0, 0 };  //!< position of pixel (0, 0)
-    vec3 row_axis = { 1, 0, 0 };  //!< unit vector along which the row index grows
-    vec3 col_axis = { 0, 1, 0 };  //!< unit vector along which the column index grows
-    double row_spacing_m = 0;     //!< distance between rows
-    double col_spacing_m = 0;     //!< distance between columns
+    vec3 origin_m = { 0, 0, 0 }; //!< position of pixel (0, 0)
+    vec3 row_axis = { 1, 0, 0 }; //!< unit vector along which the row index grows
+    vec3 col_axis = { 0, 1, 0 }; //!< unit vector along which the column index grows
+    double row_spacing_m = 0;    //!< distance between rows
+    double col_spacing_m = 0;    //!< distance between columns
     int rows = 0;
     int cols = 0;
 };

@@ -131,10 +131,11 @@ vec3 trajectory::position(double t_s) const
             "the antenna instead");
     const vec3 along = (1 / speed) * v;
     vec3 right = cross(along, vec3{ 0, 0, 1 });
-    require(length(right) > 1e-9,
-            "the platform moves vertically at ",
-            t,
-            " s, so lever_arm_m has no right hand; give positions of the antenna instead");
+    require(
+        length(right) > 1e-9,
+        "the platform moves vertically at ",
+        t,
+        " s, so lever_arm_m has no right hand; give positions of the antenna instead");
     right = (1 / length(right)) * right;
     const vec3 up = cross(right, along);
     return p + d_lever_arm_m.x * along + d_lever_arm_m.y * right + d_lever_arm_m.z * up;
@@ -148,8 +149,13 @@ std::vector<vec3> trajectory::positions(double start_s, double prf_hz, int pulse
             " Hz; expected a positive number");
     require(pulses >= 0, "pulses is ", pulses, "; expected 0 or more");
     std::vector<vec3> out(pulses);
-    for (int n = 0; n < pulses; ++n)
-        out[n] = position(start_s + n / prf_hz);
+    for (int n = 0; n < pulses; ++n) {
+        try {
+            out[n] = position(start_s + n / prf_hz);
+        } catch (const std::out_of_range& e) {
+            throw std::out_of_range(sentence("pulse ", n, " of ", pulses, ": ", e.what()));
+        }
+    }
     return out;
 }
 

@@ -23,7 +23,8 @@ double bessel_i0(double x)
 
 window::window(const std::string& text)
 {
-    static const std::regex form(R"(\s*([a-z]+)\s*(?:\(\s*([^,)]*?)\s*(?:,\s*([^)]*?)\s*)?\))?\s*)");
+    static const std::regex form(
+        R"(\s*([a-z]+)\s*(?:\(\s*([^,)]*?)\s*(?:,\s*([^)]*?)\s*)?\))?\s*)");
     std::smatch m;
     const char* expected =
         "; expected rect, hamming, hann, taylor(nbar, sll in dB) or kaiser(beta)";

@@ -15,8 +15,13 @@ inline void check(cudaError_t code, const char* call)
     if (code == cudaSuccess)
         return;
     cudaGetLastError(); // a sticky error stays, any other is cleared
-    throw std::runtime_error(sentence(
-        "CUDA: ", call, " failed: ", cudaGetErrorString(code), " (", cudaGetErrorName(code), ")"));
+    throw std::runtime_error(sentence("CUDA: ",
+                                      call,
+                                      " failed: ",
+                                      cudaGetErrorString(code),
+                                      " (",
+                                      cudaGetErrorName(code),
+                                      ")"));
 }
 
 inline void check(cufftResult code, const char* call)
@@ -33,4 +38,5 @@ inline void check(cufftResult code, const char* call)
 //! Check a CUDA or cuFFT call; the text of the call is in the message.
 #define SAR_CUDA(call) ::gr::sar::cuda::check((call), #call)
 //! Check a kernel launch.
-#define SAR_CUDA_LAUNCH(name) ::gr::sar::cuda::check(cudaGetLastError(), "launch of " name)
+#define SAR_CUDA_LAUNCH(name)                                                            \
+    ::gr::sar::cuda::check(cudaGetLastError(), "launch of " name)

@@ -20,13 +20,21 @@ struct driver {
     {
         void* p = nullptr;
         cudaDriverEntryPointQueryResult found;
+#if CUDART_VERSION >= 12050
         SAR_CUDA(cudaGetDriverEntryPointByVersion(
             name, &p, version, cudaEnableDefault, &found));
+#else
+        static_cast<void>(version);
+        SAR_CUDA(cudaGetDriverEntryPoint(name, &p, cudaEnableDefault, &found));
+#endif
         if (found != cudaDriverEntryPointSuccess || !p)
             throw std::runtime_error(sentence("the CUDA driver lacks ", name));
         return reinterpret_cast<F>(p);
     }
 
+    decltype(&cuDeviceGet) device_get = function<decltype(&cuDeviceGet)>("cuDeviceGet", 2000);
+    decltype(&cuDeviceGetAttribute) attribute =
+        function<decltype(&cuDeviceGetAttribute)>("cuDeviceGetAttribute", 2000);
     decltype(&cuMemGetAllocationGranularity) granularity =
         function<decltype(&cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity", 10020);
     decltype(&cuMemCreate) create = function<decltype(&cuMemCreate)>("cuMemCreate", 10020);
@@ -67,6 +75,34 @@ CUmemAllocationProp allocation_on(int device)
     p.location.type = CU_MEM_LOCATION_TYPE_DEVICE;
     p.location.id = device;
     return p;
+}
+
+//! Size that memory mapped twice must be a multiple of; 0 when the device or the driver
+//! cannot do that, and rings are plain ones.
+std::size_t mapping_granularity(int index)
+{
+    try {
+        const driver& d = driver::get();
+        CUdevice device;
+        driver::check(d.device_get(&device, index), "cuDeviceGet", 0);
+        int supported = 0;
+        driver::check(
+            d.attribute(&supported,
+                        CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                        device),
+            "cuDeviceGetAttribute",
+            0);
+        if (!supported)
+            return 0;
+        const CUmemAllocationProp prop = allocation_on(index);
+        std::size_t g = 0;
+        driver::check(d.granularity(&g, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
+                      "cuMemGetAllocationGranularity",
+                      0);
+        return g;
+    } catch (const std::exception&) {
+        return 0;
+    }
 }
 
 struct ring_counter {
@@ -188,21 +224,7 @@ cuda_space::cuda_space(int index) : d_index(index)
     cudaDeviceProp p;
     SAR_CUDA(cudaGetDeviceProperties(&p, index));
     d_name = sentence("cuda:", index, " (", p.name, ")");
-    int has_vmm = 0;
-    // cudaDevAttr has no name for it; the runtime forwards the driver's number
-    SAR_CUDA(cudaDeviceGetAttribute(
-        &has_vmm,
-        static_cast<cudaDeviceAttr>(CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED),
-        index));
-    if (has_vmm) {
-        const CUmemAllocationProp prop = allocation_on(index);
-        std::size_t g = 0;
-        driver::check(driver::get().granularity(
-                          &g, &prop, CU_MEM_ALLOC_GRANULARITY_RECOMMENDED),
-                      "cuMemGetAllocationGranularity",
-                      0);
-        d_granularity = g;
-    }
+    d_granularity = mapping_granularity(index);
 }
 
 void cuda_space::bind_to_this_thread() { SAR_CUDA(cudaSetDevice(d_index)); }
@@ -226,10 +248,8 @@ std::unique_ptr<ring_memory> cuda_space::make_host_ring(std::size_t bytes, bool 
 void cuda_space::copy(void* to, const void* from, std::size_t bytes, lane l)
 {
     const device_guard guard(d_index);
-    const cudaMemcpyKind kind = l == lane::upload     ? cudaMemcpyHostToDevice
-                                : l == lane::download ? cudaMemcpyDeviceToHost
-                                                      : cudaMemcpyDeviceToDevice;
-    SAR_CUDA(cudaMemcpyAsync(to, from, bytes, kind, stream_of(l)));
+    // the direction follows from the addresses: a lane also copies within the device
+    SAR_CUDA(cudaMemcpyAsync(to, from, bytes, cudaMemcpyDefault, stream_of(l)));
     ++(l == lane::upload     ? stats().uploads
        : l == lane::download ? stats().downloads
                              : stats().device_copies);

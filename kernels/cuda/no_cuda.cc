@@ -18,7 +18,8 @@ int cuda_device_count(std::string& reason)
 
 device_space& cuda_device(int)
 {
-    throw std::runtime_error(std::string("backend 'cuda' cannot be used: ") + reason_text);
+    throw std::runtime_error(std::string("backend 'cuda' cannot be used: ") +
+                             reason_text);
 }
 
 } // namespace sar

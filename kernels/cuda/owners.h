@@ -130,8 +130,18 @@ public:
         SAR_CUDA(cufftCreate(&d_plan));
         std::size_t workspace = 0;
         int n = length;
-        const cufftResult made = cufftMakePlanMany(
-            d_plan, 1, &n, nullptr, 1, length, nullptr, 1, length, CUFFT_C2C, batch, &workspace);
+        const cufftResult made = cufftMakePlanMany(d_plan,
+                                                   1,
+                                                   &n,
+                                                   nullptr,
+                                                   1,
+                                                   length,
+                                                   nullptr,
+                                                   1,
+                                                   length,
+                                                   CUFFT_C2C,
+                                                   batch,
+                                                   &workspace);
         if (made != CUFFT_SUCCESS) {
             cufftDestroy(d_plan);
             std::size_t free_bytes = 0;

@@ -6,11 +6,15 @@
 #include <gnuradio/sar/kernel/core/backend.h>
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 namespace gr {
 namespace sar {
+
+struct edge_fault;
 
 /*!
  * \brief What every gr-sar block answers: where it runs, how long it took, what failed.
@@ -38,8 +42,9 @@ protected:
     void set_target(const compute_target& t) { d_target = t; }
 
     //! To be called from start(): bind the device to the block's thread, and refuse edges
-    //! that lead to another device. \throws std::runtime_error
-    void start_stage(gr::basic_block& self) const;
+    //! that cannot work. Does not throw, since tb.start() of GNU Radio 3.10 hangs on an
+    //! exception in start(): the error is noted and the flowgraph ends with the first work.
+    void start_stage(gr::basic_block& self) noexcept;
 
     //! Run the body of a work function; see guarded_work.h in lib/.
     template <typename Body>
@@ -47,10 +52,14 @@ protected:
 
 private:
     void note_error(gr::basic_block& self, const char* what) noexcept;
+    void check_edges(gr::basic_block& self);
+    bool must_end() const noexcept;
 
     compute_target d_target;
-    mutable std::mutex d_error_lock;
+    mutable std::mutex d_error_lock; // of the two below
     std::string d_error;
+    std::vector<std::shared_ptr<edge_fault>> d_edges; // device edges of this block
+    std::atomic<bool> d_failed{ false };
     std::atomic<std::uint64_t> d_work_ns{ 0 };
     std::atomic<std::uint64_t> d_work_calls{ 0 };
 };

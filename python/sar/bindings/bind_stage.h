@@ -12,13 +12,21 @@ template <typename Class>
 Class& bind_stage(Class& c)
 {
     using block = typename Class::type;
-    c.def("backend", [](const block& b) { return b.backend(); },
-          "Where the block runs, with the reason.")
-        .def("error", [](const block& b) { return b.error(); },
-             "Empty, or the sentence that ended the flowgraph.")
-        .def("work_seconds", [](const block& b) { return b.work_seconds(); },
-             "Seconds spent in work() so far (host time).")
-        .def("work_calls", [](const block& b) { return b.work_calls(); },
-             "Calls of work() so far.");
+    c.def(
+         "backend",
+         [](const block& b) { return b.backend(); },
+         "Where the block runs, with the reason.")
+        .def(
+            "error",
+            [](const block& b) { return b.error(); },
+            "Empty, or the sentence that ended the flowgraph.")
+        .def(
+            "work_seconds",
+            [](const block& b) { return b.work_seconds(); },
+            "Seconds spent in work() so far (host time).")
+        .def(
+            "work_calls",
+            [](const block& b) { return b.work_calls(); },
+            "Calls of work() so far.");
     return c;
 }

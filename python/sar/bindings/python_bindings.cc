@@ -7,7 +7,8 @@ void bind_core(pybind11::module& m);
 
 PYBIND11_MODULE(sar_python, m)
 {
-    // base classes of the blocks: import gr first, so that `from gnuradio import sar` alone works
+    // base classes of the blocks: import gr first, so that `from gnuradio import sar`
+    // alone works
     pybind11::module::import("gnuradio.gr");
     bind_core(m);
     bind_all_blocks(m);

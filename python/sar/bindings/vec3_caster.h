@@ -19,7 +19,8 @@ struct type_caster<gr::sar::vec3> {
         }
         double v[3];
         for (int i = 0; i < 3; ++i) {
-            const object item = reinterpret_steal<object>(PySequence_GetItem(src.ptr(), i));
+            const object item =
+                reinterpret_steal<object>(PySequence_GetItem(src.ptr(), i));
             v[i] = PyFloat_AsDouble(item.ptr());
             if (PyErr_Occurred()) {
                 PyErr_Clear();

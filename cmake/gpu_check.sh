@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Run on the GPU host from the unpacked bundle: every test on the device, compute-sanitizer
+# over the twin tests, a trace of a flowgraph, and the recordings focused on CPU and GPU.
+#
+#   gr-sar-gpu/check [RESULTS]      a skipped GPU test counts as a failure here
+set -u
+top=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
+results=${1:-$top/results}
+mkdir -p "$results"
+export PYTHONHOME=$top/py PYTHONPATH=$top/py/site PYTHONDONTWRITEBYTECODE=1
+export GR_CONF_CONTROLPORT_ON=False GR_DONT_LOAD_PREFS=1
+cuda=${CUDA_HOME:-/usr/local/cuda}
+ours=$top/lib:$cuda/lib64:$cuda/extras/CUPTI/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
+export SAR_REQUIRE_GPU=1 SAR_DATA=$top/data SAR_TEST_BACKENDS=${SAR_TEST_BACKENDS:-cpu,emulated,cuda}
+export SAR_SOURCE_DIR=$top HOME=${HOME:-/tmp}
+py=$top/bin/python3
+failed=()
+with() { LD_LIBRARY_PATH=$ours "$@"; }
+step() { # step NAME COMMAND...
+    local name=$1 begin end
+    shift
+    begin=$(date +%s.%N)
+    if with "$@" >"$results/$name.log" 2>&1; then
+        end=ok
+    else
+        end="FAILED ($?)"
+        failed+=("$name")
+    fi
+    printf '%-44s %s  %.1f s\n' "$name" "$end" "$(echo "$(date +%s.%N) - $begin" | bc 2>/dev/null || echo 0)"
+    [ "$end" = ok ] || tail -n "${SAR_TAIL:-25}" "$results/$name.log"
+}
+only=${SAR_ONLY:-all}
+want() { [ "$only" = all ] || case " $only " in *" $1 "*) ;; *) return 1 ;; esac; }
+
+nvidia-smi --query-gpu=name,driver_version,clocks.sm,memory.total --format=csv 2>/dev/null | tee "$results/card.txt"
+
+if want cpp; then
+    for t in "$top"/tests/qa_*; do
+        [[ $t == *.py ]] || step "$(basename "$t")" "$t"
+    done
+fi
+if want py; then
+    for t in "$top"/tests/qa_*.py; do
+        step "py_$(basename "$t" .py)" "$py" -m pytest -q -rs -p no:cacheprovider "$t"
+    done
+fi
+if want sanitizer; then
+    for t in "$top"/tests/qa_*_gpu "$top"/tests/qa_device_ring; do
+        [ -x "$t" ] || continue
+        for tool in memcheck racecheck initcheck; do
+            step "$(basename "$t")_$tool" timeout 200 compute-sanitizer --tool $tool --error-exitcode 9 \
+                "$t" ${SAR_SANITIZER_ARGS:-}
+        done
+    done
+fi
+if want trace; then
+    step build_trace env -u PYTHONHOME g++ -std=c++17 -O1 -shared -fPIC -I"$cuda/include" \
+        -I"$cuda/extras/CUPTI/include" "$top/tests/cuda_trace.cc" -o "$results/libcuda_trace.so" \
+        -L"$cuda/extras/CUPTI/lib64" -L"$cuda/lib64" -lcupti
+    step trace env CUDA_INJECTION64_PATH="$results/libcuda_trace.so" SAR_TRACE="$results/trace.txt" \
+        "$py" "$top/tests/gpu_trace_flowgraph.py"
+    cat "$results/trace.txt" 2>/dev/null
+fi
+if want focus; then
+    for backend in cpu cuda; do
+        step "demo_$backend" "$py" "$top/tests/gr_sar" demo --backend $backend -o "$results/demo_$backend"
+        tail -n 30 "$results/demo_$backend.log"
+        gotcha=("$top"/data/afrl_gotcha_pass1_hh/*.mat)
+        [ -e "${gotcha[0]}" ] && step "gotcha_$backend" "$py" "$top/tests/gr_sar" focus "${gotcha[@]}" \
+            --backend $backend -o "$results/gotcha_$backend"
+    done
+fi
+echo
+if [ ${#failed[@]} -eq 0 ]; then
+    echo "all steps passed"
+else
+    echo "FAILED: ${failed[*]}"
+    exit 1
+fi

@@ -1,0 +1,252 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+
+// The CUDA backend against its CPU twin. Exit status 77 (skipped) where there is no GPU,
+// a failure when SAR_REQUIRE_GPU is set.
+#define BOOST_TEST_MODULE bp_accumulator_gpu
+#define BOOST_TEST_NO_MAIN
+#include "../core/device_space.h"
+#include "qa_bp_scene.h"
+#include <boost/test/unit_test.hpp>
+#include <cstdio>
+#include <cstdlib>
+#include <limits>
+
+using namespace bp_test;
+
+namespace {
+
+const vec3 east = { 1, 0, 0 };
+const vec3 north = { 0, 1, 0 };
+
+//! Device memory through the public interface of a space: a ring used as a buffer.
+class device_array
+{
+public:
+    device_array(device_space& space, std::size_t bytes)
+        : d_space(space),
+          d_ring(space.make_device_ring((bytes + 4095) / 4096 * 4096, false))
+    {
+    }
+    void upload(const void* from, std::size_t bytes)
+    {
+        d_space.synchronize();
+        d_space.copy(d_ring->base, from, bytes, device_space::lane::upload);
+        d_space.synchronize();
+    }
+    void download(void* to, std::size_t bytes)
+    {
+        d_space.synchronize();
+        d_space.copy(to, d_ring->base, bytes, device_space::lane::download);
+        d_space.synchronize();
+    }
+    cf32* data() { return reinterpret_cast<cf32*>(d_ring->base); }
+
+private:
+    device_space& d_space;
+    std::unique_ptr<ring_memory> d_ring;
+};
+
+struct result {
+    image pixels;
+    bp_report report;
+};
+
+//! All pulses in pieces of \p batch, on a target.
+result run_on(const compute_target& t,
+              const setup& s,
+              const bp_accumulator_params& p,
+              const std::vector<cf32>& lines,
+              int batch,
+              int pulses_a_slot = 0)
+{
+    const auto b = bp_accumulator::make(p, t);
+    const std::size_t pixels = static_cast<std::size_t>(p.grid->rows) * p.grid->cols;
+    std::vector<cf32> out(pixels);
+    const auto feed = [&](const cf32* where) {
+        for (int n = 0; n < static_cast<int>(s.tx.size()); n += batch) {
+            if (pulses_a_slot && n && n % pulses_a_slot == 0)
+                b->advance();
+            b->add(where + static_cast<std::size_t>(n) * s.axis.samples,
+                   s.tx.data() + n,
+                   s.rx.empty() ? nullptr : s.rx.data() + n,
+                   std::min<int>(batch, s.tx.size() - n));
+        }
+    };
+    if (!t.space) {
+        feed(lines.data());
+        b->write_rows(out.data(), 0, p.grid->rows);
+        return { widen(out), b->report() };
+    }
+    device_array dev_lines(*t.space, lines.size() * sizeof(cf32));
+    device_array dev_out(*t.space, pixels * sizeof(cf32));
+    dev_lines.upload(lines.data(), lines.size() * sizeof(cf32));
+    feed(dev_lines.data());
+    // in two pieces
+    const int first = p.grid->rows / 2;
+    b->write_rows(dev_out.data(), 0, first);
+    b->write_rows(dev_out.data() + static_cast<std::size_t>(first) * p.grid->cols,
+                  first,
+                  p.grid->rows - first);
+    dev_out.download(out.data(), pixels * sizeof(cf32));
+    return { widen(out), b->report() };
+}
+
+compute_target gpu() { return choose_target(backend::cuda, 0); }
+
+void compare(const setup& s,
+             const bp_accumulator_params& p,
+             double allowed_db,
+             int batch = 1000,
+             int pulses_a_slot = 0)
+{
+    const std::vector<cf32> lines = lines_of(s);
+    const result cpu = run_on(compute_target{}, s, p, lines, batch, pulses_a_slot);
+    const result cuda = run_on(gpu(), s, p, lines, batch, pulses_a_slot);
+    const double db = error_db(cuda.pixels, cpu.pixels);
+    BOOST_TEST_MESSAGE(to_string(p.interpolator) << " " << to_string(p.accuracy)
+                                                 << ": CUDA against CPU " << db << " dB");
+    BOOST_CHECK_LE(db, allowed_db);
+    BOOST_CHECK_EQUAL(cuda.report.pulses, cpu.report.pulses);
+    BOOST_CHECK_EQUAL(cuda.report.fast_pulses, cpu.report.fast_pulses);
+    BOOST_CHECK_EQUAL(cuda.report.skipped_pulses, cpu.report.skipped_pulses);
+    BOOST_CHECK_EQUAL(cuda.report.non_finite, cpu.report.non_finite);
+    BOOST_CHECK_LE(
+        std::abs(static_cast<double>(cuda.report.outside) - cpu.report.outside),
+        1e-4 * cpu.report.outside);
+}
+
+setup scene(const spotlight_options& o = {})
+{
+    setup s = spotlight(o);
+    s.targets = { { { 1, 2, 0 }, 1.0 },
+                  { { -4, 3, 0 }, { 0, 0.5 } },
+                  { { 3, -5, 1 }, 0.2 } };
+    return s;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(every_mode_and_interpolation)
+{
+    const setup s = scene();
+    const image_grid g =
+        image_grid::centred({ 0, 0, 0 }, north, east, 0.21, 0.19, 101, 131);
+    for (const interpolation how : { interpolation::nearest,
+                                     interpolation::linear,
+                                     interpolation::sinc8,
+                                     interpolation::sinc16 }) {
+        // nearest: a rounding decides between two samples in few pixels
+        compare(s,
+                params_of(s, g, how, accuracy_mode::exact),
+                how == interpolation::nearest ? -90 : -100);
+        compare(s,
+                params_of(s, g, how, accuracy_mode::fast),
+                how == interpolation::nearest ? -60 : -80);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(exact_against_double_precision)
+{
+    const setup s = scene();
+    const image_grid g =
+        image_grid::centred({ 0, 0, 0 }, north, east, 0.21, 0.19, 53, 71);
+    const result cuda = run_on(gpu(), s, params_of(s, g), lines_of(s), 1000);
+    BOOST_CHECK_LE(error_db(cuda.pixels, direct_image(s, g)), -80);
+}
+
+BOOST_AUTO_TEST_CASE(edges_batches_and_odd_sizes)
+{
+    spotlight_options o;
+    o.pulses = 150;
+    o.swath_m = 14; // narrower than the image
+    const setup s = scene(o);
+    struct size {
+        int rows, cols;
+    };
+    for (const size z : { size{ 1, 1 }, { 1, 97 }, { 101, 1 }, { 67, 41 } })
+        for (const int batch : { 1, 64, 150 })
+            compare(s,
+                    params_of(s,
+                              image_grid::centred(
+                                  { 0, 0, 0 }, north, east, 0.4, 0.3, z.rows, z.cols),
+                              interpolation::sinc8,
+                              accuracy_mode::exact),
+                    -100,
+                    batch);
+}
+
+BOOST_AUTO_TEST_CASE(sliding_aperture)
+{
+    spotlight_options o;
+    o.pulses = 90;
+    const setup s = scene(o);
+    bp_accumulator_params p =
+        params_of(s,
+                  image_grid::centred({ 0, 0, 0 }, north, east, 0.2, 0.2, 33, 35),
+                  interpolation::sinc8);
+    p.slots = 4;
+    compare(s, p, -100, 5, 10);
+}
+
+BOOST_AUTO_TEST_CASE(bistatic_with_bias_and_reference_point)
+{
+    setup s = scene();
+    for (const vec3& p : s.tx)
+        s.rx.push_back(p + vec3{ 300, 40, -900 });
+    s.axis.range_bias_m = 0.46;
+    s.axis.range_from = range_reference::point;
+    s.axis.first_m = -60;
+    const image_grid g = image_grid::centred({ 0, 0, 0 }, north, east, 0.2, 0.2, 45, 67);
+    compare(s, params_of(s, g, interpolation::sinc8, accuracy_mode::exact), -100);
+    compare(s, params_of(s, g, interpolation::sinc8, accuracy_mode::automatic), -80);
+}
+
+// CASES 19: broken positions and samples; the context lives and the next image is right.
+BOOST_AUTO_TEST_CASE(what_is_not_finite)
+{
+    spotlight_options o;
+    o.pulses = 80;
+    const setup s = scene(o);
+    const image_grid g = image_grid::centred({ 0, 0, 0 }, north, east, 0.2, 0.2, 41, 41);
+    for (const accuracy_mode mode : { accuracy_mode::exact, accuracy_mode::fast }) {
+        const bp_accumulator_params p = params_of(s, g, interpolation::sinc8, mode);
+        setup broken = s;
+        std::vector<cf32> lines = lines_of(s);
+        broken.tx[3].y = std::numeric_limits<double>::quiet_NaN();
+        broken.tx[70].x = std::numeric_limits<double>::infinity();
+        broken.tx[71] = { 1e300, -1e300, 1e200 };
+        lines[65 * s.axis.samples + 1].re = std::numeric_limits<float>::quiet_NaN();
+        const result cpu = run_on(compute_target{}, broken, p, lines, 80);
+        const result cuda = run_on(gpu(), broken, p, lines, 80);
+        BOOST_CHECK_LE(error_db(cuda.pixels, cpu.pixels), -80);
+        BOOST_CHECK_EQUAL(cuda.report.skipped_pulses, 2);
+        BOOST_CHECK_EQUAL(cuda.report.outside, cpu.report.outside);
+        BOOST_CHECK_EQUAL(cuda.report.non_finite, cpu.report.non_finite);
+        compare(s, p, -80);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_image_too_large_names_the_bytes)
+{
+    const setup s = scene();
+    bp_accumulator_params p =
+        params_of(s, image_grid::centred({ 0, 0, 0 }, north, east, 1, 1, 60000, 60000));
+    p.slots = 16;
+    try {
+        bp_accumulator::make(p, gpu());
+        BOOST_FAIL("an image of 921 GB was taken");
+    } catch (const std::runtime_error& e) {
+        BOOST_TEST(std::string(e.what()).find("921600000000 bytes") != std::string::npos,
+                   e.what());
+    }
+}
+
+int main(int argc, char** argv)
+{
+    std::string reason;
+    if (cuda_device_count(reason) == 0) {
+        std::printf("no GPU: %s\n", reason.c_str());
+        return std::getenv("SAR_REQUIRE_GPU") ? 1 : 77;
+    }
+    return boost::unit_test::unit_test_main(init_unit_test, argc, argv);
+}

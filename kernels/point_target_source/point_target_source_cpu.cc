@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "../core/errors.h"
+#include "../core/parallel_for.h"
+#include "point_target_source.h"
+#include "point_target_source_math.h"
+#include <cmath>
+
+namespace gr {
+namespace sar {
+
+namespace {
+
+echo_model model_of(const acquisition& a)
+{
+    echo_model m{};
+    m.samples = a->samples;
+    m.carrier_hz = a->carrier_hz;
+    m.bias_m = a->range_bias_m;
+    if (a.in_frequency_domain()) {
+        m.step_hz = a.frequency_step_hz();
+        m.centre_hz = a.centre_frequency_hz();
+        m.sign = a->phase_sign;
+        m.residual_video_hz_per_s =
+            a->wave == waveform::fmcw ? a->chirp_rate_hz_per_s : 0.0;
+    } else {
+        m.first_m = a->slant_range_first_m;
+        m.spacing_m = speed_of_light / (2 * a->sample_rate_hz);
+        m.sample_period_s = 1 / a->sample_rate_hz;
+        m.pulse_length_s = a->pulse_length_s;
+        m.chirp_rate_hz_per_s = a->chirp_rate_hz_per_s;
+        m.reference_s = a->pulse_ref == pulse_reference::start ? 0 : a->pulse_length_s / 2;
+    }
+    return m;
+}
+
+class source final : public kernel::point_target_source
+{
+public:
+    explicit source(const point_target_source_params& p)
+        : d_params(p), d_model(model_of(p.acq))
+    {
+        require(p.acq->wave != waveform::replica,
+                "waveform of acq is replica; expected pulsed_lfm, fmcw or "
+                "frequency_domain: the source does not know the samples of the pulse");
+        require(p.pulses >= 1, "pulses is ", p.pulses, "; expected 1 or more");
+        require(std::isfinite(p.noise_power) && p.noise_power >= 0,
+                "noise_power is ",
+                p.noise_power,
+                "; expected 0 (no noise) or more");
+        require(std::isfinite(p.start_s), "start_s is ", p.start_s, " s; expected a time");
+        for (std::size_t k = 0; k < p.targets.size(); ++k) {
+            const point_target& t = p.targets[k];
+            require(is_finite(t.position_m) && std::isfinite(t.amplitude.real()) &&
+                        std::isfinite(t.amplitude.imag()),
+                    "targets[",
+                    k,
+                    "] is not finite; expected x, y, z in metres and an amplitude");
+        }
+        d_positions = p.track.positions(p.start_s, p.acq->prf_hz, p.pulses);
+    }
+
+    int samples() const override { return d_model.samples; }
+    int pulses() const override { return d_params.pulses; }
+    vec3 position(int pulse) const override { return d_positions.at(pulse); }
+
+    void line(int pulse, cf32* out) const override
+    {
+        const vec3 antenna = d_positions.at(pulse);
+        const bool over_frequency = d_params.acq.in_frequency_domain();
+        std::vector<cf64> sum(d_model.samples, cf64{ 0, 0 });
+        for (const point_target& t : d_params.targets) {
+            double range_m = length(t.position_m - antenna);
+            if (d_params.acq->range_from == range_reference::point)
+                range_m -= length(d_params.acq->reference_point_m - antenna);
+            const cf64 a = { t.amplitude.real(), t.amplitude.imag() };
+            if (over_frequency)
+                add_over_frequency(range_m, a, sum);
+            else
+                add_pulse(range_m, a, sum);
+        }
+        add_noise(pulse, sum);
+        for (int n = 0; n < d_model.samples; ++n)
+            out[n] = { static_cast<float>(sum[n].re), static_cast<float>(sum[n].im) };
+    }
+
+private:
+    static void add(cf64& sum, cf64 a)
+    {
+        sum.re += a.re;
+        sum.im += a.im;
+    }
+
+    void add_pulse(double range_m, cf64 amplitude, std::vector<cf64>& sum) const
+    {
+        const double at = echo_sample(d_model, range_m);
+        const cf64 a = times(amplitude, unit_phasor64(carrier_cycles(d_model, range_m)));
+        int first, last;
+        pulse_support(d_model, at, first, last);
+        for (int n = first; n <= last; ++n) {
+            const double t_s = (n - at) * d_model.sample_period_s;
+            add(sum[n], times(a, unit_phasor64(pulse_cycles(d_model, t_s))));
+        }
+    }
+
+    void add_over_frequency(double range_m, cf64 a, std::vector<cf64>& sum) const
+    {
+        for (int n = 0; n < d_model.samples; ++n)
+            add(sum[n], times(a, unit_phasor64(frequency_cycles(d_model, n, range_m))));
+    }
+
+    void add_noise(int pulse, std::vector<cf64>& sum) const
+    {
+        if (d_params.noise_power == 0)
+            return;
+        const double scale = std::sqrt(d_params.noise_power);
+        for (int n = 0; n < d_model.samples; n += 2) {
+            cf64 even, odd;
+            noise_pair(n / 2, pulse, d_params.seed, even, odd);
+            add(sum[n], { scale * even.re, scale * even.im });
+            if (n + 1 < d_model.samples)
+                add(sum[n + 1], { scale * odd.re, scale * odd.im });
+        }
+    }
+
+    const point_target_source_params d_params;
+    const echo_model d_model;
+    std::vector<vec3> d_positions;
+};
+
+} // namespace
+
+std::unique_ptr<kernel::point_target_source>
+kernel::point_target_source::make(const point_target_source_params& params)
+{
+    return std::make_unique<source>(params);
+}
+
+void simulate(const point_target_source_params& params, cf32* lines, vec3* positions)
+{
+    const auto s = kernel::point_target_source::make(params);
+    const std::size_t samples = s->samples();
+    parallel_for(s->pulses(), [&](int pulse, int) {
+        s->line(pulse, lines + pulse * samples);
+        positions[pulse] = s->position(pulse);
+    });
+}
+
+} // namespace sar
+} // namespace gr

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bind_stage.h"
+#include "whole.h"
+#include <gnuradio/sar/to_host.h>
+
+namespace py = pybind11;
+
+void bind_to_host(py::module& m)
+{
+    using gr::sar::to_host;
+    py::class_<to_host, gr::sync_block, gr::block, gr::basic_block, std::shared_ptr<to_host>> c(
+        m, "to_host", doc_to_host);
+    c.def(py::init([](const py::object& vlen,
+                      const py::object& itemsize,
+                      const std::string& backend,
+                      const py::object& device) {
+              return to_host::make(
+                  whole("vlen", vlen), whole("itemsize", itemsize), backend, whole("device", device));
+          }),
+          py::arg("vlen"),
+          py::arg("itemsize") = 8,
+          py::arg("backend") = "auto",
+          py::arg("device") = 0,
+          doc_to_host_make);
+    bind_stage(c);
+}
