@@ -117,7 +117,11 @@ int detect_impl::detect_rows(int rows_in, int rows_out, const cf32* in, float* o
 {
     std::vector<gr::tag_t> tags;
     get_tags_in_window(tags, 0, 0, rows_in);
-    std::sort(tags.begin(), tags.end(), gr::tag_t::offset_compare);
+    const auto is_image = [](const gr::tag_t& t) { return pmt::eqv(t.key, image_key); };
+    // of the tags of a row the image's comes first
+    std::sort(tags.begin(), tags.end(), [&](const gr::tag_t& a, const gr::tag_t& b) {
+        return a.offset != b.offset ? a.offset < b.offset : is_image(a) && !is_image(b);
+    });
     auto tag = tags.begin();
     int read = 0;
     int written = 0;
@@ -127,20 +131,20 @@ int detect_impl::detect_rows(int rows_in, int rows_out, const cf32* in, float* o
         in += static_cast<std::size_t>(rows) * d_kernel->cols_in();
         read += rows;
     };
-    while (read < rows_in) {
+    // Tags are looked at only when a row can follow, or they would be seen twice.
+    while (read < rows_in && written < rows_out) {
+        if (tag != tags.end() && tag->offset == nitems_read(0) + read && is_image(*tag) &&
+            d_kernel->pending_rows() > 0) {
+            process(0,
+                    true); // the image before was shorter than its tag said, or had none
+            continue;
+        }
         for (; tag != tags.end() && tag->offset == nitems_read(0) + read; ++tag) {
-            const bool image = pmt::eqv(tag->key, image_key);
-            if (image && d_kernel->pending_rows() > 0) {
-                // the image before was shorter than its tag said, or had none
-                if (written == rows_out)
-                    goto full;
-                process(0, true);
-            }
-            if (image)
-                begin_image(tag->value, nitems_written(0) + written);
+            const std::uint64_t row = nitems_written(0) + written;
+            if (is_image(*tag))
+                begin_image(tag->value, row);
             else
-                add_item_tag(
-                    0, nitems_written(0) + written, tag->key, tag->value, tag->srcid);
+                add_item_tag(0, row, tag->key, tag->value, tag->srcid);
         }
         // up to the next tag, the end of the image and the end of the output
         int rows = rows_in - read;
@@ -155,13 +159,10 @@ int detect_impl::detect_rows(int rows_in, int rows_out, const cf32* in, float* o
             rows = (rows_out - written) * d_row_looks - d_kernel->pending_rows();
             end = false;
         }
-        if (rows <= 0)
-            break;
         process(rows, end);
         if (d_rows_left >= 0)
             d_rows_left = end ? -1 : d_rows_left - rows;
     }
-full:
     consume_each(read);
     return written;
 }

@@ -1,0 +1,231 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""pulse_compression as a block: streams, tags, errors, end of stream."""
+
+import inspect
+
+import numpy as np
+import pmt
+import pytest
+from gnuradio import blocks, gr, sar
+
+C = sar.speed_of_light
+
+
+def pulsed(samples=600, **more):
+    f = dict(
+        waveform="pulsed_lfm",
+        samples=samples,
+        carrier_hz=9.6e9,
+        prf_hz=1000,
+        sample_rate_hz=100e6,
+        pulse_length_s=2e-6,
+        chirp_rate_hz_per_s=80e6 / 2e-6,
+        slant_range_first_m=5000.0,
+    )
+    f.update(more)
+    return sar.acquisition(**f)
+
+
+def echo(acq, sample, amplitude=1.0):
+    n = np.arange(acq.samples)
+    t = (n - sample) / acq.sample_rate_hz
+    u = t - acq.pulse_length_s / 2
+    r = acq.slant_range_first_m + sample * C / 2 / acq.sample_rate_hz
+    inside = (t >= 0) & (t < acq.pulse_length_s)
+    line = inside * np.exp(1j * np.pi * acq.chirp_rate_hz_per_s * u**2)
+    return amplitude * np.exp(-4j * np.pi * acq.carrier_hz * r / C) * line
+
+
+def run(block, lines, vlen_out, tags=(), buffer=None):
+    """Lines through the block in a flowgraph: output array and output tags."""
+    lines = np.asarray(lines, dtype=np.complex64)
+    source = blocks.vector_source_c(lines.ravel().tolist(), False, lines.shape[1], list(tags))
+    sink = blocks.vector_sink_c(vlen_out)
+    top = gr.top_block()
+    if buffer:
+        source.set_max_output_buffer(buffer)
+    top.connect(source, block, sink)
+    top.run()
+    return np.array(sink.data()).reshape(-1, vlen_out), sink.tags()
+
+
+def tag(offset, key, value):
+    t = gr.tag_t()
+    t.offset = offset
+    t.key = pmt.intern(key)
+    t.value = value
+    return t
+
+
+def frame_tag(offset, **fields):
+    d = pmt.make_dict()
+    for k, v in fields.items():
+        d = pmt.dict_add(d, pmt.intern(k), pmt.to_pmt(v))
+    return tag(offset, "sar_frame", d)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "emulated", "auto"])
+@pytest.mark.parametrize("lines", [1, 3, 64, 131])
+def test_every_line_comes_out(backend, lines):
+    acq = pulsed()
+    raw = [echo(acq, 100 + (7 * i) % 250, 1 + i) for i in range(lines)]
+    block = sar.pulse_compression(acq, 2, backend=backend)
+    out, _ = run(block, raw, 1200)
+    assert block.error() == ""
+    assert out.shape == (lines, 1200)
+    for i, line in enumerate(out):
+        sample = 100 + (7 * i) % 250
+        assert np.argmax(abs(line)) == 2 * sample
+        r = 5000 + sample * C / 2 / 100e6
+        truth = (1 + i) * np.exp(-4j * np.pi * 9.6e9 * r / C)
+        assert abs(line[2 * sample] - truth) < 1e-3 * abs(truth)
+    assert block.work_calls() >= 1
+
+
+def test_batches_are_offered():
+    acq = pulsed()
+    block = sar.pulse_compression(acq, backend="cpu")
+    source = blocks.null_source(8 * 600)
+    head = blocks.head(8 * 600, 2000)
+    head.set_min_output_buffer(256)
+    top = gr.top_block()
+    top.connect(source, head, block, blocks.null_sink(8 * 600))
+    top.run()
+    assert block.output_multiple() == 1
+    assert block.min_output_buffer(0) == 128
+
+
+def test_frame_tag_is_carried_on():
+    acq = pulsed()
+    tags = [
+        frame_tag(0, frame=0, samples=600, domain="raw", lines=5, prf_hz=1000.0),
+        tag(3, "other", pmt.from_long(4)),
+        frame_tag(5, frame=1, samples=600, domain="raw", lines=2),
+    ]
+    _, out = run(sar.pulse_compression(acq, 4, backend="cpu"), np.zeros((7, 600)), 2400, tags)
+    assert [(t.offset, pmt.to_python(t.key)) for t in out] == [
+        (0, "sar_frame"),
+        (3, "other"),
+        (5, "sar_frame"),
+    ]
+    d = pmt.to_python(out[0].value)
+    axis = acq.compressed_axis(4)
+    assert d["domain"] == "compressed"
+    assert d["samples"] == 2400
+    assert d["spacing_m"] == pytest.approx(axis.spacing_m)
+    assert d["slant_range_first_m"] == 5000.0
+    assert (d["frame"], d["lines"], d["prf_hz"]) == (0, 5, 1000.0)
+    assert pmt.to_python(out[2].value)["frame"] == 1
+
+
+@pytest.mark.parametrize(
+    "fields, parts",
+    [
+        (dict(domain="raw", samples=601), ["601", "acq.samples is 600"]),
+        (dict(domain="compressed", samples=600), ["compressed", "takes raw lines"]),
+    ],
+)
+def test_frame_tag_that_disagrees_ends_the_flowgraph(fields, parts):
+    block = sar.pulse_compression(pulsed(), backend="cpu")
+    run(block, np.zeros((7, 600)), 600, [frame_tag(0, **fields)])
+    for part in parts:
+        assert part in block.error()
+
+
+def test_lines_that_are_not_finite_are_counted():
+    acq = pulsed()
+    raw = np.array([echo(acq, 100)] * 5)
+    raw[2, 17] = np.nan
+    block = sar.pulse_compression(acq, backend="cpu")
+    out, _ = run(block, raw, 600)
+    assert block.bad_lines() == 1
+    assert not out[2].any()
+    assert np.array_equal(out[1], out[3]) and out[1].any()
+
+
+def test_valid_range():
+    block = sar.pulse_compression(pulsed(), backend="cpu")
+    assert (block.first_valid(), block.valid_samples()) == (0, 401)
+    block = sar.pulse_compression(pulsed(pulse_reference="centre"), 2, backend="cpu")
+    assert (block.first_valid(), block.valid_samples()) == (200, 801)
+    assert block.axis().samples == 1200
+
+
+def test_replica_and_windows():
+    acq = pulsed(waveform="replica", replica_bandwidth_hz=80e6)
+    line = np.zeros(600, complex)
+    pulse = echo(pulsed(), 0)[:200]
+    line[50:250] = 3 * pulse
+    for window in "rect", "hann", "hamming", "taylor(4, 35)", "kaiser(2.5)":
+        block = sar.pulse_compression(acq, window=window, replica=pulse, backend="cpu")
+        out, _ = run(block, [line], 600)
+        assert np.argmax(abs(out[0])) == 50
+        assert out[0, 50] == pytest.approx(3, abs=1e-3)
+
+
+def test_frequency_domain():
+    acq = sar.acquisition(
+        waveform="frequency_domain",
+        samples=424,
+        carrier_hz=9.288e9,
+        prf_hz=1,
+        frequency_step_hz=1.47e6,
+        phase_sign=-1,
+        slant_range_first_m=-40.0,
+    )
+    axis = acq.compressed_axis(1)
+    r = axis.first_m + 123 * axis.spacing_m
+    f = acq.carrier_hz + acq.frequency_step_hz * np.arange(424)
+    out, _ = run(
+        sar.pulse_compression(acq, backend="cpu"), [np.exp(-4j * np.pi * f * r / C)], 424
+    )
+    assert np.argmax(abs(out[0])) == 123
+    truth = np.exp(-4j * np.pi * acq.centre_frequency_hz() * r / C)
+    assert abs(out[0, 123] - truth) < 1e-3
+
+
+def test_whole_numbers():
+    acq = pulsed()
+    sar.pulse_compression(acq, 2.0, backend="cpu")
+    with pytest.raises(ValueError, match="oversampling is 2.5; expected a whole number"):
+        sar.pulse_compression(acq, 2.5)
+
+
+@pytest.mark.parametrize(
+    "args, message",
+    [
+        (dict(oversampling=0), "oversampling is 0; expected 1 or more"),
+        (dict(window="blackman"), "window is 'blackman'; expected rect"),
+        (dict(backend="gpu"), "backend is 'gpu'; expected one of: auto, cpu"),
+        (dict(device=-1), "device is -1; expected"),
+        (dict(replica=[1, 1]), "replica has 2 samples, but the waveform"),
+    ],
+)
+def test_errors(args, message):
+    with pytest.raises(ValueError, match=message):
+        sar.pulse_compression(pulsed(), **args)
+
+
+def test_cuda_or_the_reason_why_not():
+    try:
+        sar.backend_description("cuda")
+    except RuntimeError as e:
+        with pytest.raises(RuntimeError) as caught:
+            sar.pulse_compression(pulsed(), backend="cuda")
+        assert str(caught.value) == str(e)
+        assert str(e) in sar.pulse_compression(pulsed()).backend() or "cpu" in str(
+            sar.pulse_compression(pulsed()).backend()
+        )
+    else:
+        raw = [echo(pulsed(), 123)] * 70
+        cpu, _ = run(sar.pulse_compression(pulsed(), backend="cpu"), raw, 600)
+        cuda, _ = run(sar.pulse_compression(pulsed(), backend="cuda"), raw, 600)
+        error = np.linalg.norm(cuda - cpu) / np.linalg.norm(cpu)
+        assert error < 1e-5
+
+
+def test_signature_in_the_documentation():
+    doc = sar.pulse_compression.__init__.__doc__
+    assert inspect.cleandoc(doc)
+    for part in "oversampling", "= 1", "'rect'", "= []", "'auto'", "= 0":
+        assert part in doc
