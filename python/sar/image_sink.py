@@ -27,7 +27,7 @@ def display_range(db, saturated=0.02):
     """(black, white) in dB for a picture.
 
     White is where ``saturated`` of the pixels (2 %) are brighter, so that clutter is seen
-    beside strong reflectors; but at most 35 dB below the maximum, so that the side lobes of a
+    beside strong reflectors; but at most 40 dB below the maximum, so that the side lobes of a
     few points in an empty scene do not become the picture. Black lies 25 to 60 dB below white,
     so that the median is dark grey (a third of the way up).
     """
@@ -35,7 +35,7 @@ def display_range(db, saturated=0.02):
     if finite.size == 0:
         return -1.0, 0.0
     peak = float(finite.max())
-    white = max(float(np.quantile(finite, 1 - saturated)), peak - 35.0)
+    white = max(float(np.quantile(finite, 1 - saturated)), peak - 40.0)
     median = float(np.median(finite))
     black = white - np.clip((white - median) * 1.5, 25.0, 60.0)
     return float(black), float(white)
@@ -197,13 +197,13 @@ class image_sink(python_stage, gr.sync_block):
     def _take(self, rows):
         if len(rows) == 0:
             return
-        if self._rows is None:
+        if self._rows is None and not self.images:
             self._loose.append(np.array(rows))
             return
-        room = len(self._rows) - self._filled
+        room = 0 if self._rows is None else len(self._rows) - self._filled
         if len(rows) > room:
-            raise ValueError(f"more rows arrived than the {len(self._rows)} of the image, and no "
-                             "tag sar_image with them; expected a tag on each image's first row")
+            raise ValueError(f"{len(rows) - room} more rows arrived than the image has, and no tag "
+                             "sar_image with them; expected a tag on each image's first row")
         self._rows[self._filled : self._filled + len(rows)] = rows
         self._filled += len(rows)
         if self._filled == len(self._rows):
@@ -227,7 +227,7 @@ class image_sink(python_stage, gr.sync_block):
         if info["missing_rows"]:
             info["note"] = (f"the run ended after {self._filled} of {len(image)} rows; the rest "
                             "are zeros")
-            self.logger.warning(f"image_sink: {info['note']}")
+            self.logger.warn(f"image_sink: {info['note']}")
         picture, black, white = to_picture(image, info["value"])
         info.update(png_black_db=black, png_white_db=white, files={})
         self._last = image

@@ -95,7 +95,7 @@ def test_float_rows_give_the_same_picture(tmp_path, value, scale):
 def test_contrast_of_the_picture():
     """Clutter with strong points: 1 to 5 % saturated, the median neither black nor bright."""
     a = noise(200, 200)
-    a[::40, ::40] *= 100
+    a[::40, ::40] *= 30
     picture, black, white = to_picture(a)
     assert 0.01 <= np.mean(picture == 255) <= 0.05
     assert 40 <= np.median(picture) <= 128 and 25 <= white - black <= 60
@@ -123,7 +123,7 @@ def test_refuses(tmp_path):
     sink = run(noise(3, 16), 16, [tag(0, 3, 8)], str(tmp_path))
     assert "expected rows of 16" in sink.error() and sink.last_image() is None
     sink = run(noise(5, 16), 16, [tag(0, 3, 16)], "")  # the last two rows are nobody's
-    assert sink.error() == "" and len(sink.images) == 2
+    assert "2 more rows arrived than the image has" in sink.error()
 
 
 def test_annotated_figure(tmp_path):

@@ -153,17 +153,16 @@ def test_change_of_prf_is_refused_with_its_sample(tmp_path):
         open_recording(meta)
 
 
-@pytest.mark.parametrize("cut,pulses,dropped", [(5, 5, 61), (64 * 8 * 2, 4, 0), (64 * 8 + 80, 4, 54)])
+# cut 5 bytes: 63 samples of the last pulse are whole, and 3 bytes of another
+@pytest.mark.parametrize("cut,pulses,dropped", [(5, 5, 63), (64 * 8 * 2, 4, 0), (64 * 8 + 80, 4, 54)])
 def test_truncated(tmp_path, cut, pulses, dropped):
     meta, lines = make(tmp_path)
     data = meta.replace("-meta", "-data")
     os.truncate(data, os.path.getsize(data) - cut)
     rec = open_recording(meta)
-    # cut 5 bytes: 63 samples of the last pulse are whole, and 3 bytes of another
-    expected = {5: 63, 64 * 8 * 2: 0, 64 * 8 + 80: 54}[cut]
-    assert (rec.num_pulses, rec.dropped_samples) == (pulses, expected)
+    assert (rec.num_pulses, rec.dropped_samples) == (pulses, dropped)
     np.testing.assert_array_equal(rec.lines(), lines[:pulses])
-    assert any(f"{expected} samples" in n for n in rec.notes)
+    assert any(f"{dropped} samples" in n for n in rec.notes)
 
 
 def test_less_than_one_pulse(tmp_path):
@@ -214,8 +213,8 @@ def test_lines_are_read_when_asked_for(tmp_path):
     meta, _ = make(tmp_path)
     edit(meta, sar__num_pulses=None)
     os.truncate(meta.replace("-meta", "-data"), 1 << 40)
-    rec = open_recording(meta)
-    assert rec.num_pulses == (1 << 40) // 512
+    rec = open_recording(meta, samples=1 << 20)
+    assert rec.num_pulses == 1 << 17
     assert not rec.lines(rec.num_pulses - 2).any()
 
 
