@@ -42,10 +42,10 @@ mapfile -t libs < <(ls /usr/lib/x86_64-linux-gnu/libgnuradio-{runtime,pmt,blocks
     awk '/=> \// {print $3}' | sort -u |
     grep -vE '/(libc|libm|libdl|libpthread|librt|libresolv|libstdc\+\+|libgcc_s)\.so|/libcu|/libnccl|gnuradio-sar' |
     xargs -I{} cp -L {} "$top/lib/"
-cp -L "${libs[@]}" "$top/lib/"
+
 cp -L "$python" "$top/bin/python3"
 cp -a "/usr/lib/python$version" "$top/py/lib/"
-rm -rf "$top/py/lib/python$version"/{test,idlelib,lib2to3,ensurepip,pydoc_data,turtledemo,config-*}
+rm -rf "$top/py/lib/python$version"/{dist-packages,test,idlelib,lib2to3,ensurepip,pydoc_data,turtledemo,config-*}
 for m in __init__.py gr blocks fft eng_arg.py eng_notation.py gr_unittest.py; do
     cp -a "$site/gnuradio/$m" "$top/py/site/gnuradio/"
 done
@@ -56,5 +56,5 @@ cp -a $site/py.py "$top/py/site/" 2>/dev/null || true
 find "$top/py" \( -name __pycache__ -o -name tests -o -name '*.pyi' -o -name '*.html' \) -prune -exec rm -rf {} +
 find "$top" \( -name '*.so*' -o -path '*/tests/qa_*' ! -name '*.py' \) -type f -exec strip --strip-unneeded {} + 2>/dev/null || true
 mkdir -p "$out"
-tar cf - -C "$work" gr-sar-gpu | xz -T2 -3 >"$out/bundle.txz"
+tar cf - -C "$work" gr-sar-gpu | xz -T2 -2 >"$out/bundle.txz"
 ls -l "$out/bundle.txz"
