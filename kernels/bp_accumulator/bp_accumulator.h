@@ -15,6 +15,7 @@
 
 namespace gr {
 namespace sar {
+namespace kernel {
 
 /*!
  * \brief How ranges are computed. Written by users as "auto", "exact", "fast".
@@ -116,5 +117,6 @@ private:
     bp_report d_report;
 };
 
+} // namespace kernel
 } // namespace sar
 } // namespace gr

@@ -15,6 +15,7 @@
 
 namespace gr {
 namespace sar {
+namespace kernel {
 
 namespace {
 
@@ -470,5 +471,6 @@ std::unique_ptr<bp_accumulator> bp_accumulator::make(const bp_accumulator_params
     return std::make_unique<bp_accumulator_cpu>(params);
 }
 
+} // namespace kernel
 } // namespace sar
 } // namespace gr

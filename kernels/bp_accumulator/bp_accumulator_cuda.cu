@@ -5,6 +5,7 @@
 
 namespace gr {
 namespace sar {
+namespace kernel {
 
 namespace {
 
@@ -224,5 +225,6 @@ make_bp_accumulator_cuda(const bp_accumulator_params& params,
     return std::make_unique<bp_accumulator_cuda>(params, target);
 }
 
+} // namespace kernel
 } // namespace sar
 } // namespace gr

@@ -44,6 +44,7 @@
 
 namespace gr {
 namespace sar {
+namespace kernel {
 namespace bp {
 
 //! Rows and columns of a tile: what one range expansion serves.
@@ -360,5 +361,6 @@ SAR_HD cf32 mean_of_slots(const pixel_sum* p, long long stride, int slots, doubl
 }
 
 } // namespace bp
+} // namespace kernel
 } // namespace sar
 } // namespace gr

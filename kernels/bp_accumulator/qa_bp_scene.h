@@ -13,6 +13,7 @@
 namespace bp_test {
 
 using namespace gr::sar;
+using namespace gr::sar::kernel;
 using complex = std::complex<double>;
 
 struct target {
