@@ -197,8 +197,11 @@ device_ring::device_ring(int nitems,
                                           " items is too long; lower the minimum buffer "
                                           "or the output multiple"));
     d_bufsize = static_cast<unsigned>(d_n);
-    if (d_written_on_host)
+    if (d_written_on_host) {
         make_host_ring();
+        for (read_mark& m : d_marks)
+            m.event = space.make_event();
+    }
 }
 
 device_ring::~device_ring()
@@ -217,6 +220,12 @@ void device_ring::prepare()
     const std::lock_guard<std::mutex> guard(d_copies_lock);
     if (read_on_host() && !d_host)
         make_host_ring();
+}
+
+void device_ring::allow_read_ahead(std::uint64_t items)
+{
+    const std::lock_guard<std::mutex> guard(d_copies_lock);
+    d_read_ahead = std::max(d_read_ahead, items);
 }
 
 // ---- what the scheduler asks -----------------------------------------------------------
@@ -268,10 +277,7 @@ const void* device_ring::_read_pointer(unsigned int read_index)
             prepare();
             wait_until_downloaded();
         } else if (d_written_on_host) {
-            const std::lock_guard<std::mutex> guard(d_copies_lock);
-            if (d_upload_unseen)
-                d_space.wait(device_space::lane::compute, *d_copies.newest()->event);
-            d_upload_unseen = false;
+            order_reader(read_index);
         }
     } catch (const std::exception& e) {
         fail(e.what());
@@ -350,8 +356,8 @@ void device_ring::mirror(const ring_memory& ring,
 void device_ring::upload(std::size_t slot, std::size_t n)
 {
     using lane = device_space::lane;
-    d_space.record(*d_computed, lane::compute);
-    d_space.wait(lane::upload, *d_computed);
+    if (d_abs_write_offset + n > d_n)
+        wait_until_read(d_abs_write_offset + n - d_n);
     split(slot, n, d_n, [&](std::size_t first, std::size_t count, std::size_t before) {
         // of an aliased host ring only the first mapping is page locked
         const std::size_t from = d_host->aliased ? first : slot + before;
@@ -362,7 +368,46 @@ void device_ring::upload(std::size_t slot, std::size_t n)
             d_space.copy(to + d_device->bytes, to, bytes, lane::upload);
     });
     d_space.record(d_copies.add(d_abs_write_offset, d_abs_write_offset + n), lane::upload);
-    d_upload_unseen = true;
+}
+
+// Let the upload lane wait until the items before `end` have been read.
+void device_ring::wait_until_read(std::uint64_t end)
+{
+    using lane = device_space::lane;
+    if (d_readers.size() == 1)
+        for (std::size_t i = 0; i < d_marks.size(); ++i) {
+            const read_mark& m = d_marks[(d_next_mark + i) % d_marks.size()];
+            if (m.position >= static_cast<std::int64_t>(end)) {
+                d_space.wait(lane::upload, *m.event);
+                return;
+            }
+        }
+    // no mark yet: whoever read them has enqueued that by now
+    d_space.record(*d_computed, lane::compute);
+    d_space.wait(lane::upload, *d_computed);
+}
+
+// A reader is about to enqueue work on what was uploaded.
+void device_ring::order_reader(unsigned read_index)
+{
+    using lane = device_space::lane;
+    std::int64_t position; // of the read pointer; below zero in the history at the start
+    {
+        const gr::thread::scoped_lock guard(*mutex());
+        position = static_cast<std::int64_t>(d_abs_write_offset) -
+                   index_sub(d_write_index, read_index);
+    }
+    const std::lock_guard<std::mutex> guard(d_copies_lock);
+    read_mark& mark = d_marks[d_next_mark];
+    d_next_mark = (d_next_mark + 1) % d_marks.size();
+    mark.position = position;
+    d_space.record(*mark.event, lane::compute);
+
+    const auto* newest = d_copies.newest_of(0, position + d_read_ahead);
+    if (newest && newest->number > d_upload_seen) {
+        d_space.wait(lane::compute, *newest->event);
+        d_upload_seen = newest->number;
+    }
 }
 
 void device_ring::download(std::size_t slot, std::size_t n)
@@ -402,8 +447,6 @@ void device_ring::wait_until_uploaded()
     d_space.host_wait(*wanted.event);
     const std::lock_guard<std::mutex> guard(d_copies_lock);
     d_copies.complete(wanted.number);
-    if (!d_copies.newest())
-        d_upload_unseen = false;
 }
 
 void device_ring::wait_until_downloaded()

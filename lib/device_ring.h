@@ -93,11 +93,13 @@ private:
  *
  * Order. All compute blocks of a device enqueue on one lane, and a consumer sees items
  * only after the producer enqueued its work: between device blocks the lane alone keeps
- * the order, nobody waits. An upload waits for the compute lane as it was when the items
- * were written (whoever read the old content had enqueued that), a reader's compute lane
- * waits for the upload. The host waits only before it rewrites memory an upload still
- * reads, and before it reads what a download still writes. A device writer need not wait
- * for downloads of the old content: the host has read, so it has waited for them.
+ * the order, nobody waits. An upload waits until what it overwrites has been read: each
+ * call of the reader leaves a mark in the compute lane, and what lies before its read
+ * pointer was read before the mark. The compute lane waits for the uploads of the items
+ * that the reader may take in this call, not for newer ones: so uploads run beside the
+ * computation. The host waits only before it rewrites memory an upload still reads, and
+ * before it reads what a download still writes. A device writer need not wait for
+ * downloads of the old content: the host has read, so it has waited for them.
  *
  * Errors. The scheduler calls these functions outside work() and cannot bear exceptions:
  * they are caught, logged and kept in fault(); the ring then is done and takes no more
@@ -127,6 +129,8 @@ public:
 
     //! Allocate what the readers need, once they are known. \throws std::runtime_error
     void prepare();
+    //! Items from its read pointer on that a reader takes in one call, at most.
+    void allow_read_ahead(std::uint64_t items);
     device_space& space() const { return d_space; }
     std::shared_ptr<edge_fault> fault() const { return d_fault; }
     const ring_memory& device_memory() const { return *d_device; }
@@ -154,6 +158,8 @@ private:
     void download(std::size_t slot, std::size_t n);
     template <typename Copy>
     void mirror(const ring_memory& ring, std::size_t slot, std::size_t n, Copy&& copy);
+    void wait_until_read(std::uint64_t end);
+    void order_reader(unsigned read_index);
     void wait_until_uploaded();
     void wait_until_downloaded();
     void fail(const char* what) noexcept;
@@ -167,8 +173,15 @@ private:
     std::mutex d_copies_lock; // of what follows
     copies_under_way d_copies;
     std::unique_ptr<device_event> d_computed; // the compute lane at the last post_work()
+    struct read_mark {
+        std::int64_t position = 0; // items before it were read before the event
+        std::unique_ptr<device_event> event;
+    };
+    std::array<read_mark, 8> d_marks; // of the only reader, the oldest at d_next_mark
+    std::size_t d_next_mark = 0;
+    std::uint64_t d_read_ahead = 0;
+    std::uint64_t d_upload_seen = 0; // number of the upload the compute lane waits for
     std::uint64_t d_mirrored = 0; // items of a plain host ring in both halves
-    bool d_upload_unseen = false; // the compute lane has not waited for the newest upload
 
     std::shared_ptr<edge_fault> d_fault = std::make_shared<edge_fault>();
 };

@@ -6,6 +6,8 @@
 #include <gnuradio/logger.h>
 #include <gnuradio/sar/kernel/core/errors.h>
 #include <gnuradio/sar/stage.h>
+#include <algorithm>
+#include <limits>
 
 namespace gr {
 namespace sar {
@@ -58,6 +60,24 @@ bool is_orphan(gr::buffer_reader& in)
         if (writer->output(i) == in.buffer())
             return false;
     return true;
+}
+
+// Items that a block takes from an input in one call, at most. Known for blocks of a fixed
+// rate: others may take all there is.
+std::uint64_t read_ahead(gr::block& block)
+{
+    std::uint64_t n = std::numeric_limits<int>::max();
+    if (!block.fixed_rate())
+        return n;
+    if (block.is_set_max_noutput_items())
+        n = std::min<std::uint64_t>(n, block.max_noutput_items());
+    const auto detail = block.detail();
+    for (int i = 0; i < detail->noutputs(); ++i) // min_available_space() of the scheduler
+        n = std::min<std::uint64_t>(n, detail->output(i)->bufsize() / 2);
+    n = std::max<std::uint64_t>(n, block.output_multiple()) + block.alignment();
+    return n < std::numeric_limits<int>::max() / 64
+               ? block.fixed_rate_noutput_to_ninput(static_cast<int>(n))
+               : n;
 }
 
 // End both sides of all inputs of a block, also where their items do not arrive.
@@ -115,6 +135,8 @@ void stage::check_edges(gr::basic_block& self)
                          ", but the block runs on ",
                          d_target.description,
                          "; put a to_host block between"));
+        if (on_device)
+            ring->allow_read_ahead(read_ahead(block));
         edges.push_back(ring->fault());
     }
     for (int i = 0; i < detail->noutputs(); ++i) {
