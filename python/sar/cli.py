@@ -538,6 +538,13 @@ def parser():
 def main(argv=None):
     """Run the command line; returns the exit status."""
     args = parser().parse_args(argv)
+    from gnuradio import gr
+
+    # errors of blocks come back as our own sentence; GNU Radio's talk about buffers helps
+    # only who debugs a flowgraph
+    log, level = gr.logging(), gr.logging().default_level()
+    if not args.debug:
+        log.set_default_level(gr.log_levels.off)
     try:
         return args.run(args)
     except KeyboardInterrupt:
@@ -555,6 +562,8 @@ def main(argv=None):
             text = f"{e.filename}: {e.strerror}"
         print(f"gr_sar: {text}", file=sys.stderr)
         return 1
+    finally:
+        log.set_default_level(level)
 
 
 if __name__ == "__main__":

@@ -37,15 +37,6 @@ def choose_oversampling(acq, interpolation):
     return max(1, math.ceil(wanted * occupied - 1e-9))
 
 
-def _call(block, *names):
-    """First of several spellings of a counter that the block has."""
-    for name in names:
-        if hasattr(block, name):
-            value = getattr(block, name)
-            return value() if callable(value) else value
-    return None
-
-
 def run_flowgraph(tb, stages, progress=None, poll=None):
     """Run to the end; raise FocusError with the first stage's error, if any."""
     failure = []
@@ -116,21 +107,22 @@ def focus(rec, grid, *, folder="", window="rect", interpolation="sinc8", accurac
         raise FocusError("the flowgraph ended without an image")
 
     description = former.backend()
-    bound = _call(former, "phase_bound_rad", "phase_bound")
+    formed = former.report()
     report = {
         "input": rec.paths,
         "format": rec.kind,
         "algorithm": "bp",
         "backend": description.split(":")[0].split(" ")[0],
         "device": description,
-        "accuracy": {"mode": accuracy, "phase_error_bound_rad": bound,
-                     "meaning": ACCURACY_TEXT.get(accuracy, "")},
+        "accuracy": {"mode": accuracy, "used": formed["accuracy_used"],
+                     "phase_error_bound_rad": formed["phase_bound_rad"],
+                     "meaning": ACCURACY_TEXT[accuracy]},
         "grid": grid_dict(grid),
         "dropped_samples": rec.dropped_samples,
-        "outside_pixels": _call(former, "outside_pixels", "outside"),
-        "skipped_pulses": _call(former, "skipped_pulses"),
-        "non_finite_lines": _call(compression, "bad_lines"),
-        "pulses": rec.num_pulses,
+        "outside_pixels": formed["outside_pixel_pulses"],
+        "skipped_pulses": formed["skipped_pulses"],
+        "non_finite_lines": compression.bad_lines(),
+        "pulses": formed["pulses"],
         "timings_s": {"total": ended - begin, "set_up": built - begin, "run": ended - built,
                       **{name: block.work_seconds() for name, block in stages
                          if hasattr(block, "work_seconds")}},

@@ -88,6 +88,11 @@ def _value(dict_, key, convert, default=None):
     return default if pmt.is_null(v) else convert(v)
 
 
+def _whole(v):
+    # C++ blocks may send any kind of PMT integer
+    return int(pmt.to_uint64(v) if pmt.is_uint64(v) else pmt.to_long(v))
+
+
 def _vector(v):
     return [float(x) for x in pmt.f64vector_elements(v)]
 
@@ -177,13 +182,13 @@ class image_sink(python_stage, gr.sync_block):
         return True
 
     def _begin(self, tag):
-        rows, cols = _value(tag, "rows", pmt.to_long, 0), _value(tag, "cols", pmt.to_long, 0)
+        rows, cols = _value(tag, "rows", _whole, 0), _value(tag, "cols", _whole, 0)
         if cols != self._cols or rows < 1:
             raise ValueError(f"an image of {rows} x {cols} pixels arrived at image_sink; expected "
                              f"rows of {self._cols}")
-        info = {"image": _value(tag, "image", pmt.to_long, len(self.images)),
-                "pulses": _value(tag, "pulses", pmt.to_long),
-                "first_pulse": _value(tag, "first_pulse", pmt.to_long),
+        info = {"image": _value(tag, "image", _whole, len(self.images)),
+                "pulses": _value(tag, "pulses", _whole),
+                "first_pulse": _value(tag, "first_pulse", _whole),
                 "value": _value(tag, "value", _text, self._value)}
         grid = {k: _value(tag, k, _vector) for k in ("origin_m", "row_axis", "col_axis")}
         grid.update({k: _value(tag, k, pmt.to_double)
