@@ -4,6 +4,7 @@
 import argparse
 import json
 import os
+import re
 import sys
 import traceback
 
@@ -37,14 +38,16 @@ examples:
   gr_sar focus flight.sigmf-meta -o out --centre 20,35 --size 60 --spacing 0.1
   cat iq.cf32 | gr_sar focus - --meta flight.sigmf-meta --positions flight.nav.csv -o out
 
-accuracy (--accuracy): how ranges, and so phases, are computed
-  exact  range of every pixel and pulse in double: error below -80 dB of the image's peak
-  fast   second-order expansion of the range over tiles of pixels: error about -45 dB where the
-         antenna is near or the tiles are coarse, below -60 dB where its bound is under 0.01 rad
-  auto   (default) fast for pulses whose proved phase error stays below 0.01 rad in this very
-         geometry, exact for the others; the bound that held is in report.json
+accuracy (--accuracy): how ranges, and so phases, are computed; errors are the largest of
+the image against a float64 reference, below its peak
+  exact  range of every pixel and pulse in double: at most -80 dB
+  fast   range expanded to second order over tiles of 32 x 32 pixels: at most -80 dB when the
+         antenna is far from the scene, as GOTCHA's 10 km; grows when it is near, to -45 dB at a
+         phase error of 0.01 rad, and without limit closer than that
+  auto   (default) fast for those pulses whose proved phase error in this very geometry stays
+         below 0.01 rad, exact for the others; the bound that held is in report.json
 
-interpolation (--interpolation): nearest, linear, sinc8 (default, below -60 dB), sinc16
+interpolation (--interpolation): nearest, linear, sinc8 (default), sinc16
 
 backend (--backend): auto uses a CUDA GPU when a usable one and a build for it are there, else
 the CPU, and says which; cuda fails with the reason when it cannot.
@@ -435,11 +438,15 @@ def parser():
     common.add_argument("--quiet", action="store_true", help="no progress, no chatter")
     common.add_argument("--debug", action="store_true", help="show the Python traceback of errors")
 
+    # what looks like negative numbers is a value, not an option: --centre -15.6,21.55
+    negative = re.compile(r"^-[0-9.][0-9.,eE+-]*$")
+
     def add(name, run, text, description=None, epilog=None):
         s = sub.add_parser(name, help=text, description=description or text, epilog=epilog,
                            parents=[common],
                            formatter_class=argparse.RawDescriptionHelpFormatter)
         s.set_defaults(run=run)
+        s._negative_number_matcher = negative
         return s
 
     s = add("simulate", do_simulate, "write a simulated X-band spotlight recording",

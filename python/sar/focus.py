@@ -31,9 +31,13 @@ class FocusError(RuntimeError):
 
 
 def choose_oversampling(acq, interpolation):
-    """Oversampling of the compressed lines that the interpolation needs to stay below -60 dB."""
+    """Oversampling of the compressed lines that keeps the interpolation error low.
+
+    sinc8 at 2.4 samples a resolution cell: -77 dB of the image's energy on GOTCHA (-62 dB at
+    2); nearest and linear cannot reach that at any price worth paying.
+    """
     occupied = acq.compressed_axis(1).occupied_band()
-    wanted = {"nearest": 16.0, "linear": 8.0}.get(interpolation, 1.6)
+    wanted = {"nearest": 16.0, "linear": 8.0}.get(interpolation, 2.4)
     return max(1, math.ceil(wanted * occupied - 1e-9))
 
 
@@ -135,7 +139,8 @@ def focus(rec, grid, *, folder="", window="rect", interpolation="sinc8", accurac
         "oversampling": oversampling,
         "quality": image_figures(image, grid),
         "images": sink.images,
-        "geometry": geometry_dict(rec),
+        "image_file": sink.images[-1]["files"].get("npy"),
+        "geometry": geometry_dict(rec, sink.images[-1]),
         "acquisition": plain(rec.acq.to_dict()),
         "used": plain(rec.used),
         "notes": list(rec.notes),
@@ -143,9 +148,12 @@ def focus(rec, grid, *, folder="", window="rect", interpolation="sinc8", accurac
     return image, report
 
 
-def geometry_dict(rec):
-    """What measuring a point target needs to know about the aperture."""
+def geometry_dict(rec, image=None):
+    """What measuring a point target needs to know about the aperture of an image."""
     p = rec.tx if rec.rx is None else (rec.tx + rec.rx) / 2
+    if image and image["pulses"]:
+        first = image["first_pulse"] or 0
+        p = p[first : first + image["pulses"]]
     return {"aperture_start_m": p[0].tolist(), "aperture_centre_m": p[len(p) // 2].tolist(),
             "aperture_end_m": p[-1].tolist(), "carrier_hz": rec.acq.centre_frequency_hz(),
             "bandwidth_hz": rec.acq.bandwidth_hz()}

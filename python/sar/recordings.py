@@ -353,6 +353,7 @@ def open_recording(path, *, swap_iq=False, subtract_mean=None, clock_offset_s=No
     if clock_offset_s is not None and "clock_offset_s" not in rec.used:
         rec.notes.append(f"clock offset {clock_offset_s} s has no effect: no navigation record "
                          "with times is used")
+    rec.paths = paths  # as the user named them
     rec.used["swap_iq"] = bool(swap_iq)
     if swap_iq:
         rec.notes.append("I and Q are swapped, as asked")
