@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "device_ring.h"
+#include <algorithm>
+#include <cstring>
 #include <gnuradio/block.h>
 #include <gnuradio/block_detail.h>
 #include <gnuradio/buffer_double_mapped.h>
 #include <gnuradio/buffer_reader.h>
 #include <gnuradio/sar/kernel/core/errors.h>
 #include <gnuradio/sar/stage.h>
-#include <algorithm>
-#include <cstring>
 #include <limits>
 #include <numeric>
 
@@ -21,7 +21,8 @@ gr::buffer_type stream_type(const compute_target& target)
 
 gr::buffer_type device_ring::type(gr::buftype<device_ring, device_ring>{});
 
-// ---- copies under way ------------------------------------------------------------------
+// ---- copies under way
+// ------------------------------------------------------------------
 
 copies_under_way::copies_under_way(device_space& space)
 {
@@ -68,7 +69,8 @@ void copies_under_way::drop(std::size_t index)
     --d_size;
 }
 
-// ---- making one ------------------------------------------------------------------------
+// ---- making one
+// ------------------------------------------------------------------------
 
 namespace {
 
@@ -85,7 +87,8 @@ std::size_t rounded(std::size_t n, std::size_t item_bytes, std::size_t granulari
 
 //! Items of a ring that is asked to hold \p asked: both sides mapped twice, else only the
 //! host side, else neither.
-std::size_t ring_items(std::size_t asked, std::size_t item_bytes, const device_space& space)
+std::size_t
+ring_items(std::size_t asked, std::size_t item_bytes, const device_space& space)
 {
     for (const std::size_t g : { space.device_granularity(), space.host_granularity() })
         if (g)
@@ -94,9 +97,8 @@ std::size_t ring_items(std::size_t asked, std::size_t item_bytes, const device_s
     return asked;
 }
 
-std::unique_ptr<ring_memory> make_ring(device_space& space,
-                                       bool on_device,
-                                       std::size_t bytes)
+std::unique_ptr<ring_memory>
+make_ring(device_space& space, bool on_device, std::size_t bytes)
 {
     const std::size_t g =
         on_device ? space.device_granularity() : space.host_granularity();
@@ -109,7 +111,10 @@ std::unique_ptr<ring_memory> make_ring(device_space& space,
 // on that output yet: GNU Radio 3.10 (to 3.10.12) would leave such a reader on a buffer
 // that nobody writes, and the flowgraph would hang. The port is not told; its buffer is
 // known by its sizes.
-void refuse_fan_out(gr::block& writer, const gr::block& reader, int nitems, std::size_t size)
+void refuse_fan_out(gr::block& writer,
+                    const gr::block& reader,
+                    int nitems,
+                    std::size_t size)
 {
     const auto detail = writer.detail();
     bool any = false;
@@ -151,7 +156,8 @@ gr::buffer_sptr device_ring::make_buffer(int nitems,
                                          gr::block_sptr link,
                                          gr::block_sptr owner)
 {
-    // The owner is asked now and not kept: it holds this buffer, and would never be freed.
+    // The owner is asked now and not kept: it holds this buffer, and would never be
+    // freed.
     const auto* device_block = dynamic_cast<const stage*>(owner.get());
     if (!device_block || !device_block->target().space)
         throw std::runtime_error(
@@ -213,7 +219,10 @@ device_ring::~device_ring()
     }
 }
 
-void device_ring::make_host_ring() { d_host = make_ring(d_space, false, d_n * d_sizeof_item); }
+void device_ring::make_host_ring()
+{
+    d_host = make_ring(d_space, false, d_n * d_sizeof_item);
+}
 
 void device_ring::prepare()
 {
@@ -226,9 +235,11 @@ void device_ring::allow_read_ahead(std::uint64_t items)
 {
     const std::lock_guard<std::mutex> guard(d_copies_lock);
     d_read_ahead = std::max(d_read_ahead, items);
+    ++d_read_aheads;
 }
 
-// ---- what the scheduler asks -----------------------------------------------------------
+// ---- what the scheduler asks
+// -----------------------------------------------------------
 
 unsigned device_ring::index_add(unsigned a, unsigned b)
 {
@@ -237,6 +248,8 @@ unsigned device_ring::index_add(unsigned a, unsigned b)
 
 unsigned device_ring::index_sub(unsigned a, unsigned b)
 {
+    if (d_fault->happened)
+        return 0; // readers find no items: what is in the ring may be wrong
     return (a + 2 * d_bufsize - b) % (2 * d_bufsize);
 }
 
@@ -307,16 +320,18 @@ void device_ring::post_work(int nitems)
                 make_host_ring();
             download(slot, n);
         } else {
-            mirror(*d_device, slot, n, [&](void* to, const void* from, std::size_t bytes) {
-                d_space.copy(to, from, bytes, device_space::lane::compute);
-            });
+            mirror(
+                *d_device, slot, n, [&](void* to, const void* from, std::size_t bytes) {
+                    d_space.copy(to, from, bytes, device_space::lane::compute);
+                });
         }
     } catch (const std::exception& e) {
         fail(e.what());
     }
 }
 
-// ---- copies ----------------------------------------------------------------------------
+// ---- copies
+// ----------------------------------------------------------------------------
 
 namespace {
 
@@ -367,7 +382,8 @@ void device_ring::upload(std::size_t slot, std::size_t n)
         if (!d_device->aliased)
             d_space.copy(to + d_device->bytes, to, bytes, lane::upload);
     });
-    d_space.record(d_copies.add(d_abs_write_offset, d_abs_write_offset + n), lane::upload);
+    d_space.record(d_copies.add(d_abs_write_offset, d_abs_write_offset + n),
+                   lane::upload);
 }
 
 // Let the upload lane wait until the items before `end` have been read.
@@ -403,7 +419,9 @@ void device_ring::order_reader(unsigned read_index)
     mark.position = position;
     d_space.record(*mark.event, lane::compute);
 
-    const auto* newest = d_copies.newest_of(0, position + d_read_ahead);
+    // a reader that did not say may take all
+    const std::uint64_t ahead = d_read_aheads == d_readers.size() ? d_read_ahead : d_n;
+    const auto* newest = d_copies.newest_of(0, position + ahead);
     if (newest && newest->number > d_upload_seen) {
         d_space.wait(lane::compute, *newest->event);
         d_upload_seen = newest->number;
@@ -428,9 +446,9 @@ void device_ring::download(std::size_t slot, std::size_t n)
 }
 
 // The host may write up to N/2 items (the scheduler gives no more) from the write index
-// on: wait for the uploads that still read what stood there. The wait is outside the lock,
-// so that readers go on; if the event is recorded again meanwhile, that is a later copy of
-// the same lane.
+// on: wait for the uploads that still read what stood there. The wait is outside the
+// lock, so that readers go on; if the event is recorded again meanwhile, that is a later
+// copy of the same lane.
 void device_ring::wait_until_uploaded()
 {
     copies_under_way::entry wanted;
@@ -481,8 +499,8 @@ void device_ring::fail(const char* what) noexcept
             const std::lock_guard<std::mutex> guard(d_fault->lock);
             if (d_fault->text.empty()) {
                 const gr::block_sptr writer = d_link.lock();
-                d_fault->text =
-                    sentence("the edge from ", writer ? writer->alias() : "?", ": ", what);
+                d_fault->text = sentence(
+                    "the edge from ", writer ? writer->alias() : "?", ": ", what);
                 d_logger->error("{:s}; the flowgraph ends", d_fault->text);
             }
         }

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <array>
+#include <atomic>
+#include <cstdint>
 #include <gnuradio/buffer.h>
 #include <gnuradio/buffer_type.h>
 #include <gnuradio/sar/api.h>
 #include <gnuradio/sar/kernel/core/backend.h>
 #include <gnuradio/sar/kernel/core/device_space.h>
-#include <array>
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -102,8 +102,8 @@ private:
  * downloads of the old content: the host has read, so it has waited for them.
  *
  * Errors. The scheduler calls these functions outside work() and cannot bear exceptions:
- * they are caught, logged and kept in fault(); the ring then is done and takes no more
- * items, which ends writer and readers, and each block's stage::error() tells.
+ * they are caught, logged and kept in fault(); the ring then is done, takes no more items
+ * and shows none, which ends writer and readers, and each block's stage::error() tells.
  */
 class SAR_API device_ring final : public gr::buffer
 {
@@ -149,10 +149,7 @@ private:
                 device_space& space,
                 bool written_on_host);
 
-    bool read_on_host() const
-    {
-        return d_transfer_type == transfer_type::DEVICE_TO_HOST;
-    }
+    bool read_on_host() const { return d_transfer_type == transfer_type::DEVICE_TO_HOST; }
     void make_host_ring();
     void upload(std::size_t slot, std::size_t n);
     void download(std::size_t slot, std::size_t n);
@@ -179,9 +176,10 @@ private:
     };
     std::array<read_mark, 8> d_marks; // of the only reader, the oldest at d_next_mark
     std::size_t d_next_mark = 0;
-    std::uint64_t d_read_ahead = 0;
+    std::uint64_t d_read_ahead = 0; // of all readers,
+    std::size_t d_read_aheads = 0;  // of which so many have said
     std::uint64_t d_upload_seen = 0; // number of the upload the compute lane waits for
-    std::uint64_t d_mirrored = 0; // items of a plain host ring in both halves
+    std::uint64_t d_mirrored = 0;    // items of a plain host ring in both halves
 
     std::shared_ptr<edge_fault> d_fault = std::make_shared<edge_fault>();
 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <chrono>
 #include <gnuradio/block.h>
 #include <gnuradio/sar/stage.h>
-#include <chrono>
 
 namespace gr {
 namespace sar {

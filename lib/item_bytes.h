@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <gnuradio/sar/kernel/core/errors.h>
 #include <algorithm>
+#include <gnuradio/sar/kernel/core/errors.h>
 #include <limits>
 
 namespace gr {

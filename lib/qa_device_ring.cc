@@ -9,6 +9,13 @@
 #define BOOST_TEST_MODULE device_ring
 #include "device_ring.h"
 #include "guarded_work.h"
+#include <boost/test/unit_test.hpp>
+#include <chrono>
+#include <cstdlib>
+#include <cstring>
+#include <deque>
+#include <functional>
+#include <future>
 #include <gnuradio/block_detail.h>
 #include <gnuradio/blocks/copy.h>
 #include <gnuradio/blocks/null_sink.h>
@@ -22,13 +29,6 @@
 #include <gnuradio/sar/to_host.h>
 #include <gnuradio/sync_block.h>
 #include <gnuradio/top_block.h>
-#include <boost/test/unit_test.hpp>
-#include <chrono>
-#include <cstdlib>
-#include <cstring>
-#include <deque>
-#include <functional>
-#include <future>
 #include <map>
 #include <numeric>
 #include <random>
@@ -39,7 +39,8 @@ using namespace gr::sar;
 
 namespace {
 
-// ---- a device that does things late and in a random order --------------------------------
+// ---- a device that does things late and in a random order
+// --------------------------------
 
 class shuffled_space final : public device_space
 {
@@ -208,7 +209,8 @@ void on_each_device(Body&& body)
     }
 }
 
-// ---- blocks ------------------------------------------------------------------------------
+// ---- blocks
+// ------------------------------------------------------------------------------
 
 // Every word of every item is known: item, word, stream.
 std::uint32_t word_of(std::uint64_t item, std::size_t word)
@@ -326,12 +328,20 @@ private:
 class dev_copy final : public gr::sync_block, public stage
 {
 public:
-    dev_copy(device_space& space, std::size_t words, int batch, int delay = 0, int largest = 0)
-        : gr::sync_block(
-              "dev_copy",
-              gr::io_signature::make(1, 1, static_cast<int>(4 * words), stream_type(on(space))),
-              gr::io_signature::make(
-                  1, 1, static_cast<int>(4 * words), stream_type(on(space)))),
+    dev_copy(device_space& space,
+             std::size_t words,
+             int batch,
+             int delay = 0,
+             int largest = 0)
+        : gr::sync_block("dev_copy",
+                         gr::io_signature::make(1,
+                                                1,
+                                                static_cast<int>(4 * words),
+                                                stream_type(on(space))),
+                         gr::io_signature::make(1,
+                                                1,
+                                                static_cast<int>(4 * words),
+                                                stream_type(on(space)))),
           d_bytes(4 * words),
           d_largest(largest)
     {
@@ -362,8 +372,7 @@ public:
             if (d_largest)
                 n = std::min<int>(n, 1 + d_random() % d_largest);
             longest = std::max(longest, n);
-            target().space->copy(
-                out[0], in[0], n * d_bytes, device_space::lane::compute);
+            target().space->copy(out[0], in[0], n * d_bytes, device_space::lane::compute);
             return n;
         });
     }
@@ -378,16 +387,52 @@ private:
     std::mt19937 d_random{ 4 };
 };
 
+//! What to_device does, on any device.
+class dev_upload final : public gr::sync_block, public stage, public writes_on_host
+{
+public:
+    dev_upload(device_space& space, std::size_t words)
+        : gr::sync_block("dev_upload",
+                         gr::io_signature::make(1, 1, static_cast<int>(4 * words)),
+                         gr::io_signature::make(1,
+                                                1,
+                                                static_cast<int>(4 * words),
+                                                stream_type(on(space)))),
+          d_bytes(4 * words)
+    {
+        set_target(on(space));
+    }
+    bool start() override
+    {
+        start_stage(*this);
+        return true;
+    }
+    int work(int n, gr_vector_const_void_star& in, gr_vector_void_star& out) override
+    {
+        return guarded(*this, [&] {
+            std::memcpy(out[0], in[0], n * d_bytes);
+            return n;
+        });
+    }
+
+private:
+    const std::size_t d_bytes;
+};
+
 //! Turns each frame of `lines` items upside down, the frame contiguous in the ring.
 class dev_flip final : public gr::sync_block, public stage
 {
 public:
     dev_flip(device_space& space, std::size_t words, int lines)
-        : gr::sync_block(
-              "dev_flip",
-              gr::io_signature::make(1, 1, static_cast<int>(4 * words), stream_type(on(space))),
-              gr::io_signature::make(
-                  1, 1, static_cast<int>(4 * words), stream_type(on(space)))),
+        : gr::sync_block("dev_flip",
+                         gr::io_signature::make(1,
+                                                1,
+                                                static_cast<int>(4 * words),
+                                                stream_type(on(space))),
+                         gr::io_signature::make(1,
+                                                1,
+                                                static_cast<int>(4 * words),
+                                                stream_type(on(space)))),
           d_bytes(4 * words),
           d_lines(lines)
     {
@@ -420,16 +465,21 @@ private:
     const int d_lines;
 };
 
-//! The same with its own device memory: takes lines as they come, emits when a frame is in.
+//! The same with its own device memory: takes lines as they come, emits when a frame is
+//! in.
 class dev_accumulate final : public gr::block, public stage
 {
 public:
     dev_accumulate(device_space& space, std::size_t words, int lines)
-        : gr::block(
-              "dev_accumulate",
-              gr::io_signature::make(1, 1, static_cast<int>(4 * words), stream_type(on(space))),
-              gr::io_signature::make(
-                  1, 1, static_cast<int>(4 * words), stream_type(on(space)))),
+        : gr::block("dev_accumulate",
+                    gr::io_signature::make(1,
+                                           1,
+                                           static_cast<int>(4 * words),
+                                           stream_type(on(space))),
+                    gr::io_signature::make(1,
+                                           1,
+                                           static_cast<int>(4 * words),
+                                           stream_type(on(space)))),
           d_bytes(4 * words),
           d_lines(lines),
           d_frame(space.make_device_ring(d_bytes * lines, false))
@@ -512,8 +562,8 @@ std::shared_ptr<Block> make(Args&&... args)
 //! source -> dev -> dev -> sink, checked in full.
 void check_chain(device_space& space, std::size_t words, int batch, int random = 0)
 {
-    BOOST_TEST_CONTEXT("vlen " << words / 2 << ", batch " << batch << ", random chunks of "
-                               << random)
+    BOOST_TEST_CONTEXT("vlen " << words / 2 << ", batch " << batch
+                               << ", random chunks of " << random)
     {
         // about 24 MiB, at least 6 batches, and at least several times round each ring
         const std::uint64_t batches =
@@ -551,7 +601,8 @@ struct quiet {
 };
 BOOST_TEST_GLOBAL_FIXTURE(quiet);
 
-// ---- tests -------------------------------------------------------------------------------
+// ---- tests
+// -------------------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(gpu_is_there_when_required)
 {
@@ -633,7 +684,8 @@ BOOST_AUTO_TEST_CASE(both_kinds_of_ring_are_used)
     BOOST_TEST((rings(2 * 4096) == std::array<int, 4>{ 2, 0, 2, 0 }));
     BOOST_TEST((rings(2 * 8191) == std::array<int, 4>{ 0, 2, 2, 0 }));  // 536 MB / 34 MB
     BOOST_TEST((rings(2 * 16001) == std::array<int, 4>{ 0, 2, 1, 1 })); // see below
-    // 16001 samples: 65 MB for a page. The host block's own buffer was already that large.
+    // 16001 samples: 65 MB for a page. The host block's own buffer was already that
+    // large.
 }
 
 BOOST_AUTO_TEST_CASE(history)
@@ -665,36 +717,43 @@ BOOST_AUTO_TEST_CASE(history)
 BOOST_AUTO_TEST_CASE(fan_out_to_device_readers)
 {
     on_each_device([](device_space& space) {
-        for (const int vlen : { 1000, 4096 }) {
-            const std::uint64_t items = 4000;
-            auto tb = gr::make_top_block("test");
-            auto src = make<source>(2 * vlen, items, 50, 0);
-            auto first = make<dev_copy>(space, 2 * vlen, 1);
-            tb->connect(src, 0, first, 0);
-            std::vector<std::shared_ptr<sink>> sinks;
-            for (const int batch : { 1, 5, 16 }) {
-                auto copy = make<dev_copy>(space, 2 * vlen, batch, 0, batch == 1 ? 3 : 0);
-                auto dst = make<sink>(2 * vlen, 9, sink::order_t{}, batch == 5 ? 50 : 0);
-                tb->connect(first, 0, copy, 0);
-                tb->connect(copy, 0, dst, 0);
-                sinks.push_back(dst);
+        for (const int vlen : { 500, 1000, 4096 })
+            for (const bool uploads : { false, true }) {
+                const std::uint64_t items = 4000;
+                auto tb = gr::make_top_block("test");
+                auto src = make<source>(2 * vlen, items, 50, 0);
+                gr::block_sptr first;
+                if (uploads)
+                    first = make<dev_upload>(space, 2 * vlen);
+                else
+                    first = make<dev_copy>(space, 2 * vlen, 1);
+                tb->connect(src, 0, first, 0);
+                std::vector<std::shared_ptr<sink>> sinks;
+                for (const int batch : { 1, 5, 16 }) {
+                    auto copy =
+                        make<dev_copy>(space, 2 * vlen, batch, 0, batch == 1 ? 3 : 0);
+                    auto dst =
+                        make<sink>(2 * vlen, 9, sink::order_t{}, batch == 5 ? 50 : 0);
+                    tb->connect(first, 0, copy, 0);
+                    tb->connect(copy, 0, dst, 0);
+                    sinks.push_back(dst);
+                }
+                // and two host readers of one device output
+                auto second = make<sink>(2 * vlen, 11);
+                auto last = make<dev_copy>(space, 2 * vlen, 1);
+                auto third = make<sink>(2 * vlen, 30);
+                tb->connect(first, 0, last, 0);
+                tb->connect(last, 0, second, 0);
+                tb->connect(last, 0, third, 0);
+                sinks.push_back(second);
+                sinks.push_back(third);
+                run(tb);
+                for (const auto& s : sinks) {
+                    BOOST_TEST(s->items == items);
+                    BOOST_TEST(s->wrong == 0u);
+                    BOOST_TEST(s->right_tags() == items / 50);
+                }
             }
-            // and two host readers of one device output
-            auto second = make<sink>(2 * vlen, 11);
-            auto last = make<dev_copy>(space, 2 * vlen, 1);
-            auto third = make<sink>(2 * vlen, 30);
-            tb->connect(first, 0, last, 0);
-            tb->connect(last, 0, second, 0);
-            tb->connect(last, 0, third, 0);
-            sinks.push_back(second);
-            sinks.push_back(third);
-            run(tb);
-            for (const auto& s : sinks) {
-                BOOST_TEST(s->items == items);
-                BOOST_TEST(s->wrong == 0u);
-                BOOST_TEST(s->right_tags() == items / 50);
-            }
-        }
     });
 }
 
@@ -786,7 +845,9 @@ BOOST_AUTO_TEST_CASE(nobody_waits_between_device_blocks)
         const std::uint64_t items = 4096;
         const auto count = [&](int device_blocks) {
             auto& s = space.stats();
-            const std::array<std::uint64_t, 3> before = { s.host_waits, s.uploads, s.downloads };
+            const std::array<std::uint64_t, 3> before = { s.host_waits,
+                                                          s.uploads,
+                                                          s.downloads };
             auto tb = gr::make_top_block("test");
             auto src = make<source>(1024, items, 0, 0);
             gr::block_sptr last = src;
@@ -833,6 +894,29 @@ BOOST_AUTO_TEST_CASE(fifty_flowgraphs_leak_nothing)
     });
 }
 
+BOOST_AUTO_TEST_CASE(tags_do_not_pile_up)
+{
+    on_each_device([](device_space& space) {
+        const std::uint64_t items = 5000;
+        auto tb = gr::make_top_block("test");
+        auto a = make<dev_copy>(space, 1024, 1);
+        auto b = make<dev_copy>(space, 1024, 1);
+        auto dst = make<sink>(1024);
+        tb->connect(make<source>(1024, items, 1, 0), 0, a, 0);
+        tb->connect(a, 0, b, 0);
+        tb->connect(b, 0, dst, 0);
+        run(tb);
+        BOOST_TEST(dst->right_tags() == items);
+        for (const auto& buffer :
+             { a->detail()->input(0)->buffer(), a->detail()->output(0) }) {
+            const auto left =
+                std::distance(buffer->get_tags_begin(), buffer->get_tags_end());
+            BOOST_TEST(left <= 4 * static_cast<long>(buffer->bufsize()));
+            BOOST_TEST(left < static_cast<long>(items) / 2);
+        }
+    });
+}
+
 BOOST_AUTO_TEST_CASE(a_flowgraph_runs_again)
 {
     on_each_device([](device_space& space) {
@@ -851,7 +935,8 @@ BOOST_AUTO_TEST_CASE(a_flowgraph_runs_again)
     });
 }
 
-// ---- to_device, to_host, tee -------------------------------------------------------------
+// ---- to_device, to_host, tee
+// -------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(plumbing_blocks_do_what_the_scheduler_cannot)
 {
@@ -939,7 +1024,8 @@ BOOST_AUTO_TEST_CASE(parameters_are_checked)
         tee::make(4, 8, "emulated", -1), std::invalid_argument, says("device is -1"));
 }
 
-// ---- what goes wrong ---------------------------------------------------------------------
+// ---- what goes wrong
+// ---------------------------------------------------------------------
 
 BOOST_AUTO_TEST_CASE(error_in_work_ends_the_flowgraph)
 {
@@ -968,7 +1054,16 @@ namespace {
 class failing_space final : public device_space
 {
 public:
-    enum class call { none, upload, download, device_copy, host_wait, wait, record, host_ring };
+    enum class call {
+        none,
+        upload,
+        download,
+        device_copy,
+        host_wait,
+        wait,
+        record,
+        host_ring
+    };
 
     explicit failing_space(device_space& s) : d_space(s) {}
     call which = call::none;
@@ -978,7 +1073,10 @@ public:
     bool is_cuda() const override { return false; }
     int index() const override { return 0; }
     void bind_to_this_thread() override {}
-    std::size_t device_granularity() const override { return d_space.device_granularity(); }
+    std::size_t device_granularity() const override
+    {
+        return d_space.device_granularity();
+    }
     std::size_t host_granularity() const override { return d_space.host_granularity(); }
     std::unique_ptr<ring_memory> make_device_ring(std::size_t n, bool aliased) override
     {
@@ -1036,7 +1134,8 @@ BOOST_AUTO_TEST_CASE(error_of_the_device_outside_work_ends_the_flowgraph)
                               call::wait,
                               call::record }) {
         for (const int calls : { 0, 1, 20 }) {
-            BOOST_TEST_CONTEXT("call " << static_cast<int>(which) << " fails after " << calls)
+            BOOST_TEST_CONTEXT("call " << static_cast<int>(which) << " fails after "
+                                       << calls)
             {
                 failing_space space(emulated_device(0));
                 space.which = which;
@@ -1046,12 +1145,14 @@ BOOST_AUTO_TEST_CASE(error_of_the_device_outside_work_ends_the_flowgraph)
                 auto a = make<dev_copy>(space, 2 * 1000, 1);
                 auto b = make<dev_copy>(space, 2 * 1000, 1);
                 auto dst = make<sink>(2 * 1000);
-                tb->connect(make<source>(2 * 1000, std::uint64_t(1) << 60, 0, 0), 0, a, 0);
+                tb->connect(
+                    make<source>(2 * 1000, std::uint64_t(1) << 60, 0, 0), 0, a, 0);
                 tb->connect(a, 0, b, 0);
                 tb->connect(b, 0, dst, 0);
                 run(tb);
                 const std::string said = a->error() + b->error();
                 BOOST_TEST(said.find("the device fails here") != std::string::npos);
+                BOOST_TEST(dst->wrong == 0u);
             }
         }
     }
@@ -1101,8 +1202,8 @@ BOOST_AUTO_TEST_CASE(wiring_that_cannot_work_is_refused)
         }
         BOOST_CHECK_EXCEPTION(tb->start(), std::runtime_error, says("to_device"));
     }
-    // One host output, host and device. Blocks are visited in the order of their addresses:
-    // GNU Radio itself refuses one order, and we the other.
+    // One host output, host and device. Blocks are visited in the order of their
+    // addresses: GNU Radio itself refuses one order, and we the other.
     for (int i = 0; i < 20; ++i) {
         auto tb = gr::make_top_block("test");
         auto src = make<source>(256, 1000, 0, 0);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "device_ring.h"
+#include <algorithm>
 #include <gnuradio/block.h>
 #include <gnuradio/block_detail.h>
 #include <gnuradio/buffer_reader.h>
 #include <gnuradio/logger.h>
 #include <gnuradio/sar/kernel/core/errors.h>
 #include <gnuradio/sar/stage.h>
-#include <algorithm>
 #include <limits>
 
 namespace gr {
@@ -62,8 +62,8 @@ bool is_orphan(gr::buffer_reader& in)
     return true;
 }
 
-// Items that a block takes from an input in one call, at most. Known for blocks of a fixed
-// rate: others may take all there is.
+// Items that a block takes from an input in one call, at most. Known for blocks of a
+// fixed rate: others may take all there is.
 std::uint64_t read_ahead(gr::block& block)
 {
     std::uint64_t n = std::numeric_limits<int>::max();
@@ -127,14 +127,13 @@ void stage::check_edges(gr::basic_block& self)
         if (!ring)
             continue;
         if (on_device && &ring->space() != d_target.space)
-            throw std::runtime_error(
-                sentence("input ",
-                         i,
-                         " is a stream on ",
-                         ring->space().name(),
-                         ", but the block runs on ",
-                         d_target.description,
-                         "; put a to_host block between"));
+            throw std::runtime_error(sentence("input ",
+                                              i,
+                                              " is a stream on ",
+                                              ring->space().name(),
+                                              ", but the block runs on ",
+                                              d_target.description,
+                                              "; put a to_host block between"));
         if (on_device)
             ring->allow_read_ahead(read_ahead(block));
         edges.push_back(ring->fault());

@@ -2,8 +2,8 @@
 #include "tee_impl.h"
 #include "guarded_work.h"
 #include "item_bytes.h"
-#include <gnuradio/io_signature.h>
 #include <cstring>
+#include <gnuradio/io_signature.h>
 
 namespace gr {
 namespace sar {
@@ -17,10 +17,8 @@ tee::sptr tee::make(int vlen, int itemsize, const std::string& backend, int devi
 tee_impl::tee_impl(int vlen, int itemsize, const compute_target& target)
     : gr::sync_block(
           "tee",
-          gr::io_signature::make(
-              1, 1, item_bytes(vlen, itemsize), stream_type(target)),
-          gr::io_signature::make(
-              2, 2, item_bytes(vlen, itemsize), stream_type(target))),
+          gr::io_signature::make(1, 1, item_bytes(vlen, itemsize), stream_type(target)),
+          gr::io_signature::make(2, 2, item_bytes(vlen, itemsize), stream_type(target))),
       d_item_bytes(item_bytes(vlen, itemsize))
 {
     set_target(target);

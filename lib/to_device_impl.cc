@@ -2,13 +2,14 @@
 #include "to_device_impl.h"
 #include "guarded_work.h"
 #include "item_bytes.h"
-#include <gnuradio/io_signature.h>
 #include <cstring>
+#include <gnuradio/io_signature.h>
 
 namespace gr {
 namespace sar {
 
-to_device::sptr to_device::make(int vlen, int itemsize, const std::string& backend, int device)
+to_device::sptr
+to_device::make(int vlen, int itemsize, const std::string& backend, int device)
 {
     return gnuradio::make_block_sptr<to_device_impl>(
         vlen, itemsize, choose_target(backend_from_name(backend), device));
@@ -18,8 +19,7 @@ to_device_impl::to_device_impl(int vlen, int itemsize, const compute_target& tar
     : gr::sync_block(
           "to_device",
           gr::io_signature::make(1, 1, item_bytes(vlen, itemsize)),
-          gr::io_signature::make(
-              1, 1, item_bytes(vlen, itemsize), stream_type(target))),
+          gr::io_signature::make(1, 1, item_bytes(vlen, itemsize), stream_type(target))),
       d_item_bytes(item_bytes(vlen, itemsize))
 {
     set_target(target);

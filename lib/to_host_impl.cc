@@ -2,13 +2,14 @@
 #include "to_host_impl.h"
 #include "guarded_work.h"
 #include "item_bytes.h"
-#include <gnuradio/io_signature.h>
 #include <cstring>
+#include <gnuradio/io_signature.h>
 
 namespace gr {
 namespace sar {
 
-to_host::sptr to_host::make(int vlen, int itemsize, const std::string& backend, int device)
+to_host::sptr
+to_host::make(int vlen, int itemsize, const std::string& backend, int device)
 {
     return gnuradio::make_block_sptr<to_host_impl>(
         vlen, itemsize, choose_target(backend_from_name(backend), device));
@@ -17,10 +18,8 @@ to_host::sptr to_host::make(int vlen, int itemsize, const std::string& backend, 
 to_host_impl::to_host_impl(int vlen, int itemsize, const compute_target& target)
     : gr::sync_block(
           "to_host",
-          gr::io_signature::make(
-              1, 1, item_bytes(vlen, itemsize), stream_type(target)),
-          gr::io_signature::make(
-              1, 1, item_bytes(vlen, itemsize), stream_type(target))),
+          gr::io_signature::make(1, 1, item_bytes(vlen, itemsize), stream_type(target)),
+          gr::io_signature::make(1, 1, item_bytes(vlen, itemsize), stream_type(target))),
       d_item_bytes(item_bytes(vlen, itemsize))
 {
     set_target(target);

@@ -38,15 +38,14 @@ struct ring_register {
         if (offset >= r.mapped)
             return side::unknown; // memory of a stage, or of a test
         if (offset + bytes > r.usable)
-            throw std::runtime_error(
-                sentence("emulated device: a copy of ",
-                         bytes,
-                         " bytes at offset ",
-                         offset,
-                         " leaves the ",
-                         r.usable,
-                         r.where == side::host ? " page-locked" : "",
-                         " bytes of its ring"));
+            throw std::runtime_error(sentence("emulated device: a copy of ",
+                                              bytes,
+                                              " bytes at offset ",
+                                              offset,
+                                              " leaves the ",
+                                              r.usable,
+                                              r.where == side::host ? " page-locked" : "",
+                                              " bytes of its ring"));
         return r.where;
     }
 
@@ -141,10 +140,10 @@ public:
     void synchronize() override {}
     void memory(std::size_t& free_bytes, std::size_t& total_bytes) override
     {
-        total_bytes = static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) *
-                      sysconf(_SC_PAGESIZE);
-        free_bytes = static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) *
-                     sysconf(_SC_PAGESIZE);
+        total_bytes =
+            static_cast<std::size_t>(sysconf(_SC_PHYS_PAGES)) * sysconf(_SC_PAGESIZE);
+        free_bytes =
+            static_cast<std::size_t>(sysconf(_SC_AVPHYS_PAGES)) * sysconf(_SC_PAGESIZE);
     }
 
 private:

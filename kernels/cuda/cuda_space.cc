@@ -32,13 +32,18 @@ struct driver {
         return reinterpret_cast<F>(p);
     }
 
-    decltype(&cuDeviceGet) device_get = function<decltype(&cuDeviceGet)>("cuDeviceGet", 2000);
+    decltype(&cuDeviceGet) device_get =
+        function<decltype(&cuDeviceGet)>("cuDeviceGet", 2000);
     decltype(&cuDeviceGetAttribute) attribute =
         function<decltype(&cuDeviceGetAttribute)>("cuDeviceGetAttribute", 2000);
     decltype(&cuMemGetAllocationGranularity) granularity =
-        function<decltype(&cuMemGetAllocationGranularity)>("cuMemGetAllocationGranularity", 10020);
-    decltype(&cuMemCreate) create = function<decltype(&cuMemCreate)>("cuMemCreate", 10020);
-    decltype(&cuMemRelease) release = function<decltype(&cuMemRelease)>("cuMemRelease", 10020);
+        function<decltype(&cuMemGetAllocationGranularity)>(
+            "cuMemGetAllocationGranularity",
+            10020);
+    decltype(&cuMemCreate) create =
+        function<decltype(&cuMemCreate)>("cuMemCreate", 10020);
+    decltype(&cuMemRelease) release =
+        function<decltype(&cuMemRelease)>("cuMemRelease", 10020);
     decltype(&cuMemAddressReserve) reserve =
         function<decltype(&cuMemAddressReserve)>("cuMemAddressReserve", 10020);
     decltype(&cuMemAddressFree) free_address =
@@ -56,15 +61,14 @@ struct driver {
     static void check(CUresult code, const char* call, std::size_t bytes)
     {
         if (code != CUDA_SUCCESS)
-            throw std::runtime_error(sentence("CUDA driver: ",
-                                              call,
-                                              " of ",
-                                              bytes,
-                                              " bytes failed with code ",
-                                              static_cast<int>(code),
-                                              code == CUDA_ERROR_OUT_OF_MEMORY
-                                                  ? " (the GPU is out of memory)"
-                                                  : ""));
+            throw std::runtime_error(sentence(
+                "CUDA driver: ",
+                call,
+                " of ",
+                bytes,
+                " bytes failed with code ",
+                static_cast<int>(code),
+                code == CUDA_ERROR_OUT_OF_MEMORY ? " (the GPU is out of memory)" : ""));
     }
 };
 
@@ -86,12 +90,11 @@ std::size_t mapping_granularity(int index)
         CUdevice device;
         driver::check(d.device_get(&device, index), "cuDeviceGet", 0);
         int supported = 0;
-        driver::check(
-            d.attribute(&supported,
-                        CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
-                        device),
-            "cuDeviceGetAttribute",
-            0);
+        driver::check(d.attribute(&supported,
+                                  CU_DEVICE_ATTRIBUTE_VIRTUAL_MEMORY_MANAGEMENT_SUPPORTED,
+                                  device),
+                      "cuDeviceGetAttribute",
+                      0);
         if (!supported)
             return 0;
         const CUmemAllocationProp prop = allocation_on(index);
@@ -132,7 +135,8 @@ struct aliased_device_ring final : ring_memory {
         try {
             driver::check(d.create(&d_memory, n, &p, 0), "cuMemCreate", n);
             d_created = true;
-            driver::check(d.reserve(&d_address, 2 * n, 0, 0, 0), "cuMemAddressReserve", 2 * n);
+            driver::check(
+                d.reserve(&d_address, 2 * n, 0, 0, 0), "cuMemAddressReserve", 2 * n);
             for (int half = 0; half < 2; ++half, ++d_mapped)
                 driver::check(
                     d.map(d_address + half * n, n, 0, d_memory, 0), "cuMemMap", n);

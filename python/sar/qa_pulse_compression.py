@@ -82,6 +82,17 @@ def test_every_line_comes_out(backend, lines):
     assert block.work_calls() >= 1
 
 
+@pytest.mark.parametrize("samples", [8191, 10_000, 1_000_000])
+def test_long_lines(samples):
+    """Lines larger than GNU Radio's default buffer."""
+    acq = pulsed(samples)
+    raw = np.zeros((3, samples), np.complex64)
+    raw[1] = echo(acq, samples - 300)
+    out, _ = run(sar.pulse_compression(acq, backend="cpu"), raw, samples)
+    assert np.argmax(abs(out[1])) == samples - 300
+    assert not out[0].any() and not out[2].any()
+
+
 def test_batches_are_offered():
     acq = pulsed()
     block = sar.pulse_compression(acq, backend="cpu")

@@ -47,15 +47,18 @@ def test_items_and_tags_pass(backend):
     tags = [gr.python_to_tag((k, pmt.intern("line"), pmt.from_long(k))) for k in range(0, ITEMS, 7)]
     tb = gr.top_block()
     source = blocks.vector_source_c(data, False, VLEN, tags)
-    # out0 goes on on the device, out1 to a Python block on the host that is slow
+    # out0 goes on on the device, out1 to a slow Python block and back
     up = sar.to_device(VLEN, 8, backend)
     block = sar.tee(VLEN, 8, backend)
     further = sar.to_host(VLEN, 8, backend)
     tb.connect(source, up, block)
     tb.connect((block, 0), further)
     slow = slow_block()
+    again = sar.to_device(VLEN, 8, backend)
+    down = sar.to_host(VLEN, 8, backend)
     tb.connect((block, 1), slow)
-    sinks = [connect_sink(tb, further, 0), connect_sink(tb, slow, 0)]
+    tb.connect(slow, again, down)
+    sinks = [connect_sink(tb, further, 0), connect_sink(tb, down, 0)]
     tb.run()
     assert block.error() == ""
     assert block.work_calls() > 0

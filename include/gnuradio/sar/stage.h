@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
+#include <atomic>
+#include <cstdint>
 #include <gnuradio/basic_block.h>
 #include <gnuradio/sar/api.h>
 #include <gnuradio/sar/kernel/core/backend.h>
-#include <atomic>
-#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -27,11 +27,13 @@ class SAR_API stage
 public:
     virtual ~stage() = default;
 
-    //! Where the block runs, with the reason: "cuda:0 (NVIDIA H200)", "cpu (no CUDA ...)".
+    //! Where the block runs, with the reason: "cuda:0 (NVIDIA H200)", "cpu (no CUDA
+    //! ...)".
     std::string backend() const { return d_target.description; }
     //! Empty, or the sentence that ended the flowgraph.
     std::string error() const;
-    //! Seconds spent in work() so far. CUDA blocks enqueue there: time of the host thread.
+    //! Seconds spent in work() so far. CUDA blocks enqueue there: time of the host
+    //! thread.
     double work_seconds() const { return 1e-9 * d_work_ns; }
     //! Calls of work() so far.
     std::uint64_t work_calls() const { return d_work_calls; }
@@ -43,7 +45,8 @@ protected:
 
     //! To be called from start(): bind the device to the block's thread, and refuse edges
     //! that cannot work. Does not throw, since tb.start() of GNU Radio 3.10 hangs on an
-    //! exception in start(): the error is noted and the flowgraph ends with the first work.
+    //! exception in start(): the error is noted and the flowgraph ends with the first
+    //! work.
     void start_stage(gr::basic_block& self) noexcept;
 
     //! Run the body of a work function; see guarded_work.h in lib/.

@@ -35,10 +35,8 @@ public:
      * \throws std::invalid_argument naming the parameter that is out of range
      * \throws std::runtime_error when the backend cannot be had, with the reason
      */
-    static sptr make(int vlen,
-                     int itemsize = 8,
-                     const std::string& backend = "auto",
-                     int device = 0);
+    static sptr
+    make(int vlen, int itemsize = 8, const std::string& backend = "auto", int device = 0);
 };
 
 } // namespace sar

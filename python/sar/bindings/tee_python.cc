@@ -14,8 +14,10 @@ void bind_tee(py::module& m)
                       const py::object& itemsize,
                       const std::string& backend,
                       const py::object& device) {
-              return tee::make(
-                  whole("vlen", vlen), whole("itemsize", itemsize), backend, whole("device", device));
+              return tee::make(whole("vlen", vlen),
+                               whole("itemsize", itemsize),
+                               backend,
+                               whole("device", device));
           }),
           py::arg("vlen"),
           py::arg("itemsize") = 8,

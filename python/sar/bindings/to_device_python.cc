@@ -8,14 +8,20 @@ namespace py = pybind11;
 void bind_to_device(py::module& m)
 {
     using gr::sar::to_device;
-    py::class_<to_device, gr::sync_block, gr::block, gr::basic_block, std::shared_ptr<to_device>> c(
-        m, "to_device", doc_to_device);
+    py::class_<to_device,
+               gr::sync_block,
+               gr::block,
+               gr::basic_block,
+               std::shared_ptr<to_device>>
+        c(m, "to_device", doc_to_device);
     c.def(py::init([](const py::object& vlen,
                       const py::object& itemsize,
                       const std::string& backend,
                       const py::object& device) {
-              return to_device::make(
-                  whole("vlen", vlen), whole("itemsize", itemsize), backend, whole("device", device));
+              return to_device::make(whole("vlen", vlen),
+                                     whole("itemsize", itemsize),
+                                     backend,
+                                     whole("device", device));
           }),
           py::arg("vlen"),
           py::arg("itemsize") = 8,

@@ -8,14 +8,20 @@ namespace py = pybind11;
 void bind_to_host(py::module& m)
 {
     using gr::sar::to_host;
-    py::class_<to_host, gr::sync_block, gr::block, gr::basic_block, std::shared_ptr<to_host>> c(
-        m, "to_host", doc_to_host);
+    py::class_<to_host,
+               gr::sync_block,
+               gr::block,
+               gr::basic_block,
+               std::shared_ptr<to_host>>
+        c(m, "to_host", doc_to_host);
     c.def(py::init([](const py::object& vlen,
                       const py::object& itemsize,
                       const std::string& backend,
                       const py::object& device) {
-              return to_host::make(
-                  whole("vlen", vlen), whole("itemsize", itemsize), backend, whole("device", device));
+              return to_host::make(whole("vlen", vlen),
+                                   whole("itemsize", itemsize),
+                                   backend,
+                                   whole("device", device));
           }),
           py::arg("vlen"),
           py::arg("itemsize") = 8,

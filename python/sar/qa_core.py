@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""The value objects in Python: whole numbers, unknown names, defaults, round trips."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from gnuradio import sar
+
+
+def pulsed(**more):
+    f = dict(
+        waveform="pulsed_lfm",
+        samples=1200,
+        carrier_hz=9.6e9,
+        prf_hz=5000,
+        sample_rate_hz=100e6,
+        pulse_length_s=8e-6,
+        chirp_rate_hz_per_s=1e13,
+    )
+    f.update(more)
+    return f
+
+
+def grid(**more):
+    f = dict(
+        origin_m=(0, 0, 0),
+        row_axis=(1, 0, 0),
+        col_axis=[0, 1, 0],
+        row_spacing_m=0.5,
+        col_spacing_m=0.25,
+        rows=8,
+        cols=6,
+    )
+    f.update(more)
+    return f
+
+
+def test_import_alone():
+    """The first Python line is the import of the module, without GNU Radio before."""
+    subprocess.run([sys.executable, "-c", "from gnuradio.sar import acquisition"], check=True)
+
+
+def test_acquisition():
+    a = sar.acquisition(**pulsed())
+    assert a.bandwidth_hz() == pytest.approx(80e6)
+    assert a.pulse_samples() == 800
+    assert a.wavelength_m() == pytest.approx(sar.speed_of_light / 9.6e9)
+    assert not a.in_frequency_domain()
+    axis = a.compressed_axis(2)
+    assert (axis.samples, axis.range_reference) == (2400, "antenna")
+    assert axis.spacing_m == pytest.approx(sar.speed_of_light / 400e6)
+    assert a.compressed_axis().samples == 1200
+
+
+def test_acquisition_defaults():
+    a = sar.acquisition(**pulsed())
+    assert a.to_dict() == pulsed(
+        replica_bandwidth_hz=0,
+        frequency_step_hz=0,
+        phase_sign=-1,
+        slant_range_first_m=0,
+        range_reference="antenna",
+        reference_point_m=(0, 0, 0),
+        pulse_reference="start",
+        range_bias_m=0,
+        look_side="right",
+        effective_velocity_m_s=0,
+        doppler_centroid_hz=0,
+    )
+
+
+def test_acquisition_round_trips():
+    a = sar.acquisition(**pulsed(look_side="left", reference_point_m=np.array([1.0, 2, 3])))
+    assert sar.acquisition(**a.to_dict()).to_dict() == a.to_dict()
+    assert eval(repr(a)).to_dict() == a.to_dict()
+    b = a.replace(samples=64, pulse_reference="centre")
+    assert (b.samples, b.pulse_reference, b.look_side) == (64, "centre", "left")
+    assert a.samples == 1200
+    with pytest.raises(ValueError, match="samples is 0; expected"):
+        a.replace(samples=0)
+    with pytest.raises(AttributeError, match="no attribute 'frequency'"):
+        a.frequency
+    with pytest.raises(AttributeError):
+        a.samples = 3
+
+
+def test_whole_numbers():
+    assert sar.acquisition(**pulsed(samples=2048.0)).samples == 2048
+    assert sar.acquisition(**pulsed(samples=np.int64(7))).samples == 7
+    with pytest.raises(ValueError, match="samples is 2048.5; expected a whole number"):
+        sar.acquisition(**pulsed(samples=2048.5))
+    with pytest.raises(ValueError, match="phase_sign is 0.5; expected a whole number"):
+        sar.acquisition(**pulsed(phase_sign=0.5))
+    for bad in (math.nan, math.inf, 1e12):
+        with pytest.raises(ValueError, match="samples is .*; expected a whole number"):
+            sar.acquisition(**pulsed(samples=bad))
+    assert sar.image_grid(**grid(rows=4.0)).rows == 4
+    for name in "rows", "cols":
+        with pytest.raises(ValueError, match=f"{name} is 4.5; expected a whole number"):
+            sar.image_grid(**grid(**{name: 4.5}))
+
+
+def test_unknown_keyword_lists_the_known_ones():
+    with pytest.raises(ValueError, match="no parameter 'sample_rate'; expected one of") as e:
+        sar.acquisition(**pulsed(sample_rate=1))
+    for name in sar.acquisition(**pulsed()).to_dict():
+        assert name in str(e.value)
+
+
+@pytest.mark.parametrize(
+    "fields, message",
+    [
+        (dict(waveform="chirp"), "waveform is 'chirp'; expected one of: pulsed_lfm, replica"),
+        (dict(carrier_hz=0), "carrier_hz is 0 Hz; expected a positive number"),
+        (dict(prf_hz=math.nan), "prf_hz is nan Hz"),
+        (dict(look_side="up"), "look_side is 'up'; expected one of: left, right"),
+        (dict(chirp_rate_hz_per_s=2e13), "expected at most sample_rate_hz"),
+    ],
+)
+def test_acquisition_errors(fields, message):
+    with pytest.raises(ValueError, match=message):
+        sar.acquisition(**pulsed(**fields))
+
+
+def test_grid():
+    g = sar.image_grid(**grid())
+    assert g.to_dict() == grid(col_axis=(0, 1, 0))
+    assert g.position(2, 4) == (1, 1, 0)
+    assert g.index_of((1, 1, 7)) == pytest.approx((2, 4))
+    assert g.normal() == (0, 0, 1)
+    assert eval(repr(g)).to_dict() == g.to_dict()
+    c = sar.image_grid.centred((10, 20, 30), (1, 0, 0), (0, 1, 0), 0.5, 0.25, 8, 6)
+    assert c.position(4, 3) == (10, 20, 30)
+    with pytest.raises(ValueError, match="row_axis is .* of length 2; expected a unit vector"):
+        sar.image_grid(**grid(row_axis=(2, 0, 0)))
+    with pytest.raises(TypeError):
+        sar.image_grid(**grid(origin_m=(1, 2)))
+    with pytest.raises(TypeError):
+        sar.image_grid(**grid(orientation=1))
+
+
+def test_trajectory():
+    s = sar.trajectory.straight((0, 0, 1000), (100, 0, 0))
+    assert s.position(2) == (200, 0, 1000)
+    assert s.first_s() == -math.inf
+    n = sar.trajectory.sampled([0, 1, 3], [(0, 0, 1000), (100, 0, 1000), (300, 0, 1000)])
+    assert np.allclose(n.positions(0, 100, 300), s.positions(0, 100, 300), atol=1e-9)
+    with pytest.raises(IndexError, match="lies outside the navigation record, 0 to 3 s"):
+        n.position(3.1)
+    with pytest.raises(ValueError, match="strictly increasing"):
+        sar.trajectory.sampled([0, 0], [(0, 0, 0)] * 2)
+
+
+def test_window():
+    w = sar.window("taylor(4, 35)")
+    assert w.name() == "taylor(4, 35)"
+    assert w(0) == pytest.approx(1)
+    assert len(w.samples(5)) == 5
+    assert w.irw() == pytest.approx(1.184, rel=0.01)
+    with pytest.raises(ValueError, match="window is 'boxcar'; expected rect, hamming"):
+        sar.window("boxcar")
+
+
+def test_backend_description():
+    assert sar.backend_description("cpu") == "cpu"
+    assert "emulated" in sar.backend_description("emulated")
+    with pytest.raises(ValueError, match="backend is 'gpu'"):
+        sar.backend_description("gpu")
