@@ -386,6 +386,7 @@ def do_convert(args):
 
 def do_doctor(args):
     import platform
+    from importlib import metadata
 
     import numpy
     from gnuradio import gr
@@ -396,9 +397,8 @@ def do_doctor(args):
     for name, why in (("scipy", "GOTCHA .mat files"), ("PIL", "PNG"), ("tqdm", "progress bar"),
                       ("matplotlib", "--annotate"), ("jsonschema", "checking metadata")):
         try:
-            module = __import__(name)
-            print(f"{name:<11} {getattr(module, '__version__', 'yes')}")
-        except ImportError:
+            print(f"{name:<11} {metadata.version({'PIL': 'Pillow'}.get(name, name))}")
+        except metadata.PackageNotFoundError:
             print(f"{name:<11} missing ({why})")
     print(f"auto runs on {_sar.backend_description('auto', args.device)}")
     try:

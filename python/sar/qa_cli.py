@@ -215,7 +215,8 @@ def test_truncated_recording_says_what_was_dropped(scene, tmp_path, capsys):
 def test_grid_from_another_report(focused, scene, tmp_path):
     assert run("focus", scene, "-o", tmp_path, "--quiet", "--grid", focused / "report.json") == 0
     a, b = np.load(tmp_path / "image.npy"), np.load(focused / "image.npy")
-    np.testing.assert_array_equal(a, b)
+    # not to the bit: how many pulses are added at once depends on the scheduler
+    np.testing.assert_allclose(a, b, rtol=0, atol=1e-6)
 
 
 def test_grid_options(scene):
@@ -300,7 +301,7 @@ def test_gotcha_with_defaults(gotcha, tmp_path, capsys):
                            g["row_spacing_m"], g["col_spacing_m"], g["rows"], g["cols"])
     other, _ = focus(moved, there)
     change = np.abs(other - image).max() / np.abs(image).max()
-    assert 20 * np.log10(change) < -60
+    assert change < 1e-3
 
 
 def test_gotcha_windows_and_landmarks(gotcha, tmp_path):
