@@ -4,6 +4,7 @@
 import argparse
 import json
 import os
+import re
 import sys
 import traceback
 
@@ -37,14 +38,16 @@ examples:
   gr_sar focus flight.sigmf-meta -o out --centre 20,35 --size 60 --spacing 0.1
   cat iq.cf32 | gr_sar focus - --meta flight.sigmf-meta --positions flight.nav.csv -o out
 
-accuracy (--accuracy): how ranges, and so phases, are computed
-  exact  range of every pixel and pulse in double: error below -80 dB of the image's peak
-  fast   second-order expansion of the range over tiles of pixels: error about -45 dB where the
-         antenna is near or the tiles are coarse, below -60 dB where its bound is under 0.01 rad
-  auto   (default) fast for pulses whose proved phase error stays below 0.01 rad in this very
-         geometry, exact for the others; the bound that held is in report.json
+accuracy (--accuracy): how ranges, and so phases, are computed; errors are the largest of
+the image against a float64 reference, below its peak
+  exact  range of every pixel and pulse in double: at most -80 dB
+  fast   range expanded to second order over tiles of 32 x 32 pixels: at most -80 dB when the
+         antenna is far from the scene, as GOTCHA's 10 km; grows when it is near, to -45 dB at a
+         phase error of 0.01 rad, and without limit closer than that
+  auto   (default) fast for those pulses whose proved phase error in this very geometry stays
+         below 0.01 rad, exact for the others; the bound that held is in report.json
 
-interpolation (--interpolation): nearest, linear, sinc8 (default, below -60 dB), sinc16
+interpolation (--interpolation): nearest, linear, sinc8 (default), sinc16
 
 backend (--backend): auto uses a CUDA GPU when a usable one and a build for it are there, else
 the CPU, and says which; cuda fails with the reason when it cannot.
@@ -383,6 +386,7 @@ def do_convert(args):
 
 def do_doctor(args):
     import platform
+    from importlib import metadata
 
     import numpy
     from gnuradio import gr
@@ -393,9 +397,8 @@ def do_doctor(args):
     for name, why in (("scipy", "GOTCHA .mat files"), ("PIL", "PNG"), ("tqdm", "progress bar"),
                       ("matplotlib", "--annotate"), ("jsonschema", "checking metadata")):
         try:
-            module = __import__(name)
-            print(f"{name:<11} {getattr(module, '__version__', 'yes')}")
-        except ImportError:
+            print(f"{name:<11} {metadata.version({'PIL': 'Pillow'}.get(name, name))}")
+        except metadata.PackageNotFoundError:
             print(f"{name:<11} missing ({why})")
     print(f"auto runs on {_sar.backend_description('auto', args.device)}")
     try:
@@ -435,11 +438,15 @@ def parser():
     common.add_argument("--quiet", action="store_true", help="no progress, no chatter")
     common.add_argument("--debug", action="store_true", help="show the Python traceback of errors")
 
+    # what looks like negative numbers is a value, not an option: --centre -15.6,21.55
+    negative = re.compile(r"^-[0-9.][0-9.,eE+-]*$")
+
     def add(name, run, text, description=None, epilog=None):
         s = sub.add_parser(name, help=text, description=description or text, epilog=epilog,
                            parents=[common],
                            formatter_class=argparse.RawDescriptionHelpFormatter)
         s.set_defaults(run=run)
+        s._negative_number_matcher = negative
         return s
 
     s = add("simulate", do_simulate, "write a simulated X-band spotlight recording",
@@ -538,6 +545,13 @@ def parser():
 def main(argv=None):
     """Run the command line; returns the exit status."""
     args = parser().parse_args(argv)
+    from gnuradio import gr
+
+    # errors of blocks come back as our own sentence; GNU Radio's talk about buffers helps
+    # only who debugs a flowgraph
+    log, level = gr.logging(), gr.logging().default_level()
+    if not args.debug:
+        log.set_default_level(gr.log_levels.off)
     try:
         return args.run(args)
     except KeyboardInterrupt:
@@ -555,6 +569,8 @@ def main(argv=None):
             text = f"{e.filename}: {e.strerror}"
         print(f"gr_sar: {text}", file=sys.stderr)
         return 1
+    finally:
+        log.set_default_level(level)
 
 
 if __name__ == "__main__":

@@ -27,7 +27,7 @@ def display_range(db, saturated=0.02):
     """(black, white) in dB for a picture.
 
     White is where ``saturated`` of the pixels (2 %) are brighter, so that clutter is seen
-    beside strong reflectors; but at most 35 dB below the maximum, so that the side lobes of a
+    beside strong reflectors; but at most 40 dB below the maximum, so that the side lobes of a
     few points in an empty scene do not become the picture. Black lies 25 to 60 dB below white,
     so that the median is dark grey (a third of the way up).
     """
@@ -35,7 +35,7 @@ def display_range(db, saturated=0.02):
     if finite.size == 0:
         return -1.0, 0.0
     peak = float(finite.max())
-    white = max(float(np.quantile(finite, 1 - saturated)), peak - 35.0)
+    white = max(float(np.quantile(finite, 1 - saturated)), peak - 40.0)
     median = float(np.median(finite))
     black = white - np.clip((white - median) * 1.5, 25.0, 60.0)
     return float(black), float(white)
@@ -86,6 +86,11 @@ def write_annotated(path, pixels, value, grid, title=""):
 def _value(dict_, key, convert, default=None):
     v = pmt.dict_ref(dict_, pmt.intern(key), pmt.PMT_NIL)
     return default if pmt.is_null(v) else convert(v)
+
+
+def _whole(v):
+    # C++ blocks may send any kind of PMT integer
+    return int(pmt.to_uint64(v) if pmt.is_uint64(v) else pmt.to_long(v))
 
 
 def _vector(v):
@@ -177,13 +182,13 @@ class image_sink(python_stage, gr.sync_block):
         return True
 
     def _begin(self, tag):
-        rows, cols = _value(tag, "rows", pmt.to_long, 0), _value(tag, "cols", pmt.to_long, 0)
+        rows, cols = _value(tag, "rows", _whole, 0), _value(tag, "cols", _whole, 0)
         if cols != self._cols or rows < 1:
             raise ValueError(f"an image of {rows} x {cols} pixels arrived at image_sink; expected "
                              f"rows of {self._cols}")
-        info = {"image": _value(tag, "image", pmt.to_long, len(self.images)),
-                "pulses": _value(tag, "pulses", pmt.to_long),
-                "first_pulse": _value(tag, "first_pulse", pmt.to_long),
+        info = {"image": _value(tag, "image", _whole, len(self.images)),
+                "pulses": _value(tag, "pulses", _whole),
+                "first_pulse": _value(tag, "first_pulse", _whole),
                 "value": _value(tag, "value", _text, self._value)}
         grid = {k: _value(tag, k, _vector) for k in ("origin_m", "row_axis", "col_axis")}
         grid.update({k: _value(tag, k, pmt.to_double)
@@ -197,13 +202,13 @@ class image_sink(python_stage, gr.sync_block):
     def _take(self, rows):
         if len(rows) == 0:
             return
-        if self._rows is None:
+        if self._rows is None and not self.images:
             self._loose.append(np.array(rows))
             return
-        room = len(self._rows) - self._filled
+        room = 0 if self._rows is None else len(self._rows) - self._filled
         if len(rows) > room:
-            raise ValueError(f"more rows arrived than the {len(self._rows)} of the image, and no "
-                             "tag sar_image with them; expected a tag on each image's first row")
+            raise ValueError(f"{len(rows) - room} more rows arrived than the image has, and no tag "
+                             "sar_image with them; expected a tag on each image's first row")
         self._rows[self._filled : self._filled + len(rows)] = rows
         self._filled += len(rows)
         if self._filled == len(self._rows):
@@ -227,7 +232,7 @@ class image_sink(python_stage, gr.sync_block):
         if info["missing_rows"]:
             info["note"] = (f"the run ended after {self._filled} of {len(image)} rows; the rest "
                             "are zeros")
-            self.logger.warning(f"image_sink: {info['note']}")
+            self.logger.warn(f"image_sink: {info['note']}")
         picture, black, white = to_picture(image, info["value"])
         info.update(png_black_db=black, png_white_db=white, files={})
         self._last = image

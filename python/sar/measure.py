@@ -13,13 +13,16 @@ from .recordings import RecordingError
 
 def load_result(folder):
     """(image, report) of a folder that ``gr_sar focus`` wrote."""
-    names = [os.path.join(folder, n) for n in ("image.npy", "report.json")]
-    for n in names:
-        if not os.path.exists(n):
-            raise RecordingError(f"{n} does not exist; expected a folder that gr_sar focus wrote")
-    with open(names[1], encoding="utf-8") as f:
+    name = os.path.join(folder, "report.json")
+    if not os.path.exists(name):
+        raise RecordingError(f"{name} does not exist; expected a folder that gr_sar focus wrote")
+    with open(name, encoding="utf-8") as f:
         report = json.load(f)
-    return np.load(names[0]), report
+    # the newest of several images; by its name, since folders get moved
+    image = os.path.join(folder, os.path.basename(report.get("image_file") or "image.npy"))
+    if not os.path.exists(image):
+        raise RecordingError(f"{image} does not exist; expected the image that report.json is of")
+    return np.load(image), report
 
 
 def grid_of(d):

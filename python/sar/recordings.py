@@ -353,6 +353,7 @@ def open_recording(path, *, swap_iq=False, subtract_mean=None, clock_offset_s=No
     if clock_offset_s is not None and "clock_offset_s" not in rec.used:
         rec.notes.append(f"clock offset {clock_offset_s} s has no effect: no navigation record "
                          "with times is used")
+    rec.paths = paths  # as the user named them
     rec.used["swap_iq"] = bool(swap_iq)
     if swap_iq:
         rec.notes.append("I and Q are swapped, as asked")
@@ -419,7 +420,10 @@ def read_navigation(path, times_s, prf_hz, clock_offset_s=0.0, lever_arm_m=(0, 0
     if time_name:
         nav_t = table[time_name]
     elif "pulse" in table:
-        nav_t = table["pulse"] / prf_hz + (times_s[0] if len(times_s) else 0.0)
+        # through the pulses' own times, which need not be evenly spaced
+        pulse, last = table["pulse"], len(times_s) - 1
+        nav_t = (np.interp(pulse, np.arange(len(times_s)), times_s)
+                 + (np.minimum(pulse, 0) + np.maximum(pulse - last, 0)) / prf_hz)
     else:
         raise RecordingError(f"{path} has columns {', '.join(table)}; expected time_s or pulse, "
                              "and x_m, y_m, z_m")

@@ -74,7 +74,12 @@ def compress(acq, lines, oversampling=1, window="rect", replica=None):
     weight = (np.ones(padded) if window == "rect"
               else band_window(window, f / acq.bandwidth_hz()))
     gain = weight * spectrum.conj()
-    gain = gain / np.mean(weight * np.abs(spectrum) ** 2)
+    power = np.abs(spectrum) ** 2
+    if acq.waveform == "pulsed_lfm" and window != "rect":
+        # a window is meant for a flat spectrum: the ripples of a chirp's are divided out,
+        # where it is not next to nothing (a tenth of its mean over the band)
+        gain = gain / np.maximum(power, 0.1 * power.mean() * fs / acq.bandwidth_hz())
+    gain = gain / np.mean((gain * spectrum).real)
     compressed = np.fft.fft(lines, padded, axis=1) * gain
     return upsample_spectrum(compressed, oversampling)[:, : n * oversampling]
 

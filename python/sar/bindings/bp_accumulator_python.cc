@@ -5,21 +5,12 @@
 
 #include "bind_stage.h"
 #include "block_docs.h"
+#include "whole.h"
 
 namespace py = pybind11;
 using gr::sar::bp_accumulator;
 
 namespace {
-
-// GRC divides with '/': take 2048.0 for 2048, refuse 2048.5.
-int whole(const char* name, double value)
-{
-    if (value != static_cast<int>(value))
-        throw std::invalid_argument(std::string(name) + " is " +
-                                    std::string(py::str(py::float_(value))) +
-                                    "; expected a whole number");
-    return static_cast<int>(value);
-}
 
 py::dict report(const bp_accumulator& b)
 {
@@ -59,14 +50,14 @@ void bind_bp_accumulator(py::module& m)
         m, "bp_accumulator", doc_bp_accumulator);
     c.def(py::init([](const gr::sar::acquisition& acq,
                       const gr::sar::image_grid& grid,
-                      double oversampling,
+                      const py::object& oversampling,
                       const std::string& interpolation,
                       const std::string& accuracy,
-                      double pulses_per_image,
-                      double hop,
+                      const py::object& pulses_per_image,
+                      const py::object& hop,
                       bool bistatic,
                       const std::string& backend,
-                      double device) {
+                      const py::object& device) {
               return bp_accumulator::make(acq,
                                           grid,
                                           whole("oversampling", oversampling),

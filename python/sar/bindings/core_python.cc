@@ -9,6 +9,7 @@
 #include <pybind11/stl.h>
 
 #include "vec3_caster.h"
+#include "whole.h"
 
 namespace py = pybind11;
 using namespace gr::sar;
@@ -50,17 +51,6 @@ py::dict to_dict(const image_grid& g)
     d["rows"] = g->rows;
     d["cols"] = g->cols;
     return d;
-}
-
-// GRC divides with '/' and hands over floats: take 2048.0 for 2048, refuse 2048.5.
-int whole(const char* name, const py::object& value)
-{
-    const double v = value.cast<double>();
-    if (v != static_cast<int>(v))
-        throw std::invalid_argument(std::string(name) + " is " +
-                                    std::string(py::str(value)) +
-                                    "; expected a whole number");
-    return static_cast<int>(v);
 }
 
 // Keyword arguments onto fields; an unknown name is an error that lists the known ones.

@@ -1,0 +1,62 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+import os
+
+import numpy as np
+import pmt
+import pytest
+from gnuradio import blocks, gr, sar
+from qa_recordings import PULSED, make
+
+
+@pytest.mark.parametrize("frames", [1, 3])
+def test_lines_positions_and_tags(tmp_path, frames):
+    p = np.random.default_rng(2).normal(size=(600, 3)) * 1e6
+    meta, lines = make(tmp_path, pulses=600, positions=p)
+    source = sar.recording_source(meta, 64.0, frames)
+    sink, positions = blocks.vector_sink_c(64), blocks.file_sink(24, str(tmp_path / "p"))
+    tb = gr.top_block()
+    tb.connect(source, sink)
+    tb.connect((source, 1), positions)
+    tb.run()
+    positions.close()
+    np.testing.assert_array_equal(np.array(sink.data()).reshape(-1, 64), np.tile(lines, (frames, 1)))
+    np.testing.assert_allclose(np.fromfile(tmp_path / "p").reshape(-1, 3), np.tile(p, (frames, 1)))
+    tags = [t for t in sink.tags() if pmt.symbol_to_string(t.key) == "sar_frame"]
+    assert [t.offset for t in tags] == [600 * i for i in range(frames)]
+    d = pmt.to_python(tags[-1].value)
+    assert d["frame"] == frames - 1 and d["lines"] == 600 and d["samples"] == 64
+    assert d["prf_hz"] == 100.0 and d["domain"] == "raw" and d["slant_range_first_m"] == 1000.0
+    assert source.error() == "" and source.work_calls() > 0
+
+
+def test_positions_may_stay_unconnected(tmp_path):
+    meta, lines = make(tmp_path, positions=np.ones((6, 3)))
+    source, sink = sar.recording_source(sar.open_recording(meta)), blocks.vector_sink_c(64)
+    tb = gr.top_block()
+    tb.connect(source, sink)
+    tb.run()
+    assert len(sink.data()) == lines.size
+
+
+def test_refuses(tmp_path):
+    meta, _ = make(tmp_path)
+    with pytest.raises(ValueError, match="samples is 65, but the recording has lines of 64"):
+        sar.recording_source(meta, 65)
+    with pytest.raises(ValueError, match="samples is 64.5; expected a whole number"):
+        sar.recording_source(meta, 64.5)
+    with pytest.raises(ValueError, match="frames is 0"):
+        sar.recording_source(meta, frames=0)
+    with pytest.raises(ValueError, match="nothing does not exist"):
+        sar.recording_source(str(tmp_path / "nothing"))
+    assert sar.recording_source(meta, options={"prf_hz": 5}).recording.acq.prf_hz == 5
+
+
+def test_a_file_that_shrinks_ends_the_flowgraph(tmp_path):
+    meta, _ = make(tmp_path, pulses=600)
+    source, sink = sar.recording_source(meta), blocks.vector_sink_c(64)
+    os.truncate(meta.replace("-meta", "-data"), 512 * 10)
+    tb = gr.top_block()
+    tb.connect(source, sink)
+    tb.run()  # must return
+    assert "ended at pulse" in source.error()
+    assert PULSED["samples"] == 64
