@@ -168,7 +168,11 @@ struct device {
     device_space::counters* rings; // whose counter of rings is that of the device
 };
 
-bool gpu_required() { return std::getenv("SAR_REQUIRE_GPU") != nullptr; }
+bool gpu_required()
+{
+    const char* v = std::getenv("SAR_REQUIRE_GPU");
+    return v && *v && *v != '0';
+}
 
 const std::vector<device>& devices()
 {
