@@ -159,12 +159,20 @@ kernel::bp_report bp_accumulator_impl::report() const
 
 // The scheduler ends a block that asks for more input than an ended stream holds. So one
 // item of each is asked for while there can be a pulse, and none once an input is used
-// up: then general_work is called once more, to give out what has been collected.
+// up: then general_work is called once more, to give out what has been collected. When
+// all is out, an input that goes on is waited for, until it ends or shows that it has
+// more.
 void bp_accumulator_impl::forecast(int, gr_vector_int& required)
 {
+    const int ports = static_cast<int>(required.size());
+    if (d_state == state::finished) {
+        for (int i = 0; i < ports; ++i)
+            required[i] = input_ended(i) ? 0 : 1;
+        return;
+    }
     bool wanted = d_state == state::collect;
-    for (std::size_t i = 0; i < required.size(); ++i)
-        wanted = wanted && !input_ended(static_cast<int>(i));
+    for (int i = 0; i < ports; ++i)
+        wanted = wanted && !input_ended(i);
     std::fill(required.begin(), required.end(), wanted ? 1 : 0);
 }
 
@@ -189,6 +197,10 @@ int bp_accumulator_impl::general_work(int noutput_items,
 {
     return guarded(*this, [&] {
         const std::lock_guard<std::mutex> guard(d_lock);
+        if (d_state == state::finished) {
+            warn_of_unused();
+            return static_cast<int>(WORK_DONE);
+        }
         if (d_state == state::collect) {
             const int n = *std::min_element(ninput_items.begin(), ninput_items.end());
             if (n > 0)
@@ -196,13 +208,10 @@ int bp_accumulator_impl::general_work(int noutput_items,
             bool ended = false;
             for (std::size_t i = 0; i < ninput_items.size(); ++i)
                 ended = ended || input_ended(static_cast<int>(i));
-            if (!ended)
-                return 0;
-            finish();
+            if (ended)
+                finish();
         }
-        if (d_state == state::emit)
-            return emit(noutput_items, output_items[0]);
-        return static_cast<int>(WORK_DONE);
+        return d_state == state::emit ? emit(noutput_items, output_items[0]) : 0;
     });
 }
 
@@ -241,7 +250,6 @@ int bp_accumulator_impl::collect(int n, const gr_vector_const_void_star& input_i
 void bp_accumulator_impl::finish()
 {
     d_input_over = true;
-    warn_of_unused();
     if (d_pulses == 0)
         throw std::runtime_error(sentence("no pulse arrived: the stream of ",
                                           input_ended(0)   ? port_names[0]
