@@ -15,10 +15,8 @@ echo_model model_of(const acquisition& a)
     echo_model m{};
     m.samples = a->samples;
     m.carrier_hz = a->carrier_hz;
-    m.bias_m = a->range_bias_m;
     if (a.in_frequency_domain()) {
         m.step_hz = a.frequency_step_hz();
-        m.centre_hz = a.centre_frequency_hz();
         m.sign = a->phase_sign;
         m.residual_video_hz_per_s =
             a->wave == waveform::fmcw ? a->chirp_rate_hz_per_s : 0.0;
@@ -69,7 +67,8 @@ public:
         const bool over_frequency = d_params.acq.in_frequency_domain();
         std::vector<cf64> sum(d_model.samples, cf64{ 0, 0 });
         for (const point_target& t : d_params.targets) {
-            double range_m = length(t.position_m - antenna);
+            double range_m =
+                length(t.position_m - antenna) + d_params.acq->range_bias_m;
             if (d_params.acq->range_from == range_reference::point)
                 range_m -= length(d_params.acq->reference_point_m - antenna);
             const cf64 a = { t.amplitude.real(), t.amplitude.imag() };

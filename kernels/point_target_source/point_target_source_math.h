@@ -4,28 +4,24 @@
 // Raw echoes of point targets, sample by sample, in double.
 //
 // Symbols
-//   R     slant range of the target, m (minus the antenna's distance to the reference
-//         point when the recording is motion compensated to a point)
-//   b     range_bias_m: the instrument measures R + b
-//   c     speed of light;  tau = 2 R / c;  tau_b = 2 b / c
-//   f0    carrier_hz, fc = centre of the band, fs sampling rate, s = phase_sign
+//   r     measured range, m: slant range of the target (minus the antenna's distance to
+//         the reference point when the recording is motion compensated to a point) plus
+//         range_bias_m. The bias is a delay like any other, carrier included: a cable
+//   c     speed of light;  tau = 2 r / c
+//   f0    carrier_hz, fs sampling rate, s = phase_sign
 //
 // Pulsed LFM (Cumming and Wong, Digital Processing of SAR Data, chapter 3): the sample n of a
 // line is at delay t_n = 2 r_n / c, r_n = slant_range_first_m + n c / (2 fs), and holds
-//   p(t_n - tau - tau_b) exp(-j 2 pi f0 tau),
+//   p(t_n - tau) exp(-j 2 pi f0 tau),
 //   p(t) = exp(j pi Kr (t - Tp/2)^2), 0 <= t < Tp           (pulse_reference start)
 //   p(t) = exp(j pi Kr t^2), -Tp/2 <= t < Tp/2              (pulse_reference centre)
 //
 // Phase history over frequency (FX), f_n = f0 + n step:
-//   exp(s j 2 pi (f_n tau + (f_n - fc) tau_b))
+//   exp(s j 2 pi f_n tau)
 //
 // FMCW, sweep against echo (Meta, Hoogeboom, Ligthart, TGRS 45-11, 2007), a beat with the
-// residual video phase of the measured delay; t_n = n / fs, f_n = f0 + K t_n:
-//   exp(s j 2 pi (f_n tau + (f_n - fc) tau_b - K (tau + tau_b)^2 / 2))
-//
-// The bias moves the envelope and never the phase at the middle of the band: a constant
-// delay in a cable adds the constant phase 4 pi fc b / c, which calibration takes out, so
-// that a target of amplitude 1 has the phase 0 in the image whatever the bias.
+// residual video phase; t_n = n / fs, f_n = f0 + K t_n:
+//   exp(s j 2 pi (f_n tau - K tau^2 / 2))
 //
 // Stop and go: the antenna stands still from pulse to echo.
 
@@ -59,7 +55,6 @@ SAR_HD cf64 times(cf64 a, cf64 b)
 struct echo_model {
     int samples;
     double carrier_hz;
-    double bias_m;
     // pulsed
     double first_m;         // measured range of sample 0
     double spacing_m;       // c / (2 fs)
@@ -69,7 +64,6 @@ struct echo_model {
     double reference_s; // of the pulse: 0 (start) or Tp/2 (centre)
     // FX and FMCW
     double step_hz;
-    double centre_hz;
     double sign;
     double residual_video_hz_per_s; // chirp rate for FMCW, 0 for FX
 };
@@ -77,7 +71,7 @@ struct echo_model {
 //! Delay of an echo in samples of a pulsed line (fractional): where its reference falls.
 SAR_HD double echo_sample(const echo_model& m, double range_m)
 {
-    return (range_m + m.bias_m - m.first_m) / m.spacing_m;
+    return (range_m - m.first_m) / m.spacing_m;
 }
 
 //! First and last sample that a pulse with its reference at sample \p at covers, within
@@ -100,7 +94,7 @@ SAR_HD double pulse_cycles(const echo_model& m, double t_s)
     return 0.5 * m.chirp_rate_hz_per_s * t * t;
 }
 
-//! Phase of the propagation at the carrier, cycles: exp(-j 4 pi f0 R / c).
+//! Phase of the propagation at the carrier, cycles: exp(-j 4 pi f0 r / c).
 SAR_HD double carrier_cycles(const echo_model& m, double range_m)
 {
     return -2 * m.carrier_hz * range_m / speed_of_light;
@@ -111,10 +105,7 @@ SAR_HD double frequency_cycles(const echo_model& m, int n, double range_m)
 {
     const double f = m.carrier_hz + n * m.step_hz;
     const double tau = 2 * range_m / speed_of_light;
-    const double tau_b = 2 * m.bias_m / speed_of_light;
-    const double measured = tau + tau_b;
-    return m.sign * (f * tau + (f - m.centre_hz) * tau_b -
-                     0.5 * m.residual_video_hz_per_s * measured * measured);
+    return m.sign * (f * tau - 0.5 * m.residual_video_hz_per_s * tau * tau);
 }
 
 //! Four random words that depend on nothing but counter and key.

@@ -28,9 +28,16 @@ cf32 to_cf32(complex_double v)
     return { static_cast<float>(v.real()), static_cast<float>(v.imag()) };
 }
 
-//! Smallest length >= n that has no prime factor above 7.
+//! Length >= n for fast transforms: no prime factor above 7, and above 2^16 points
+//! 4, 5, 6 or 7 times a power of two, since FFTW takes minutes to plan odd lengths there.
 int good_length(int n)
 {
+    if (n > 1 << 16) {
+        int unit = 1 << 14;
+        while (unit * 8 <= n)
+            unit *= 2;
+        return (n + unit - 1) / unit * unit;
+    }
     for (;; ++n) {
         int rest = n;
         for (const int p : { 2, 3, 5, 7 })
@@ -261,12 +268,16 @@ public:
     explicit pulse_compression_cpu(const pulse_compression_params& params)
         : pulse_compression(params)
     {
-        grow();
+        // planning takes time, so not in process(); other threads profit from what FFTW
+        // has learnt
+        d_workers.push_back(std::make_unique<worker>(d_shape));
     }
 
     void process(const cf32* in, cf32* out, int lines) override
     {
-        grow();
+        // the thread that calls may be allowed more threads than the one that made us
+        if (static_cast<int>(d_workers.size()) < max_threads())
+            d_workers.resize(max_threads());
         parallel_for(lines, [&](int line, int thread) {
             const cf32* from = in + static_cast<std::size_t>(line) * samples_in();
             cf32* to = out + static_cast<std::size_t>(line) * samples_out();
@@ -274,11 +285,15 @@ public:
                     from, from + samples_in(), [](cf32 v) { return is_finite(v); })) {
                 std::fill(to, to + samples_out(), cf32{ 0, 0 });
                 ++d_bad_lines;
-            } else if (d_shape.frequency_domain) {
-                frequency_domain(*d_workers[thread], from, to);
-            } else {
-                matched_filter(*d_workers[thread], from, to);
+                return;
             }
+            std::unique_ptr<worker>& w = d_workers[thread];
+            if (!w)
+                w = std::make_unique<worker>(d_shape);
+            if (d_shape.frequency_domain)
+                frequency_domain(*w, from, to);
+            else
+                matched_filter(*w, from, to);
         });
     }
 
@@ -300,13 +315,6 @@ private:
         std::unique_ptr<fft::fft_complex_fwd> forward;
         fft::fft_complex_rev inverse;
     };
-
-    //! The thread that calls may be allowed more threads than the one that made us.
-    void grow()
-    {
-        while (static_cast<int>(d_workers.size()) < max_threads())
-            d_workers.push_back(std::make_unique<worker>(d_shape));
-    }
 
     void matched_filter(worker& w, const cf32* from, cf32* to)
     {
@@ -341,7 +349,7 @@ private:
                 as_gr(to), y, as_gr(d_deskew.data()), samples_out());
     }
 
-    std::vector<std::unique_ptr<worker>> d_workers;
+    std::vector<std::unique_ptr<worker>> d_workers; // one a thread, made when it runs
     std::atomic<std::uint64_t> d_bad_lines{ 0 };
 };
 

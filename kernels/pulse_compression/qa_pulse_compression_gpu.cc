@@ -4,6 +4,7 @@
 #include "pulse_compression.h"
 #include <boost/test/data/test_case.hpp>
 #include <cmath>
+#include <complex>
 #include <limits>
 #include <random>
 
@@ -121,18 +122,31 @@ BOOST_DATA_TEST_CASE(lines_that_are_not_finite,
         }
 }
 
-// Lines whose transforms would fill the card in a batch of 64 are done in smaller
-// batches.
+// Lines whose transforms would not fit in a batch of 64 are done in smaller batches. The
+// truth is the direct sum, at a few places: FFTW would plan for minutes.
 BOOST_AUTO_TEST_CASE(long_lines_in_small_batches)
 {
-    const int samples = 1 << 24;
-    pulse_compression_params p{
-        acquisition(fields_of(waveform::pulsed_lfm, samples)), 4, window(), {}
-    };
+    const int samples = 1 << 22;
+    const int over = 8;
+    const acquisition_fields f = fields_of(waveform::pulsed_lfm, samples);
+    const pulse_compression_params p{ acquisition(f), over, window(), {} };
     const auto gpu = pulse_compression::make(p, choose_target(backend::cuda));
-    const auto cpu = pulse_compression::make(p, choose_target(backend::cpu));
-    const auto raw = noise(2 * static_cast<std::size_t>(samples));
-    std::vector<cf32> truth(2 * static_cast<std::size_t>(cpu->samples_out()));
-    cpu->process(raw.data(), truth.data(), 2);
-    BOOST_TEST(relative_db(on_device(*gpu, raw, 2), truth) < -100);
+    const int lines = 3;
+    const auto raw = noise(lines * static_cast<std::size_t>(samples));
+    const auto y = on_device(*gpu, raw, lines);
+    const int pulse = acquisition(f).pulse_samples();
+    for (int line = 0; line < lines; ++line)
+        for (int m = 0; m < samples - pulse; m += 104729) {
+            std::complex<double> sum = 0;
+            for (int i = 0; i < pulse; ++i) {
+                const double u = i / f.sample_rate_hz - f.pulse_length_s / 2;
+                const cf32 s = raw[static_cast<std::size_t>(line) * samples + m + i];
+                sum += std::complex<double>(s.re, s.im) *
+                       std::polar(1.0, -pi * f.chirp_rate_hz_per_s * u * u) /
+                       double(pulse);
+            }
+            const cf32 v = y[static_cast<std::size_t>(line) * gpu->samples_out() +
+                             static_cast<std::size_t>(m) * over];
+            BOOST_REQUIRE(std::abs(std::complex<double>(v.re, v.im) - sum) < 1e-5);
+        }
 }
