@@ -27,17 +27,17 @@ def display_range(db, saturated=0.02):
     """(black, white) in dB for a picture.
 
     White is where ``saturated`` of the pixels (2 %) are brighter, so that clutter is seen
-    beside strong reflectors; but at most 40 dB below the maximum, so that the side lobes of a
-    few points in an empty scene do not become the picture. Black lies 25 to 60 dB below white,
+    beside strong reflectors; but at most 35 dB below the maximum, so that the side lobes of a
+    few points in an empty scene do not become the picture. Black lies 25 to 40 dB below white,
     so that the median is dark grey (a third of the way up).
     """
     finite = db[np.isfinite(db)]
     if finite.size == 0:
         return -1.0, 0.0
     peak = float(finite.max())
-    white = max(float(np.quantile(finite, 1 - saturated)), peak - 40.0)
+    white = max(float(np.quantile(finite, 1 - saturated)), peak - 35.0)
     median = float(np.median(finite))
-    black = white - np.clip((white - median) * 1.5, 25.0, 60.0)
+    black = white - np.clip((white - median) * 1.5, 25.0, 40.0)
     return float(black), float(white)
 
 
@@ -64,17 +64,21 @@ def write_annotated(path, pixels, value, grid, title=""):
     if grid:
         r, c = grid["row_spacing_m"], grid["col_spacing_m"]
         o, ra, ca = (np.array(grid[k]) for k in ("origin_m", "row_axis", "col_axis"))
-        extent = (float(o @ ca) - c / 2, float(o @ ca) + (cols - 0.5) * c,
-                  float(o @ ra) + (rows - 0.5) * r, float(o @ ra) - r / 2)
 
-        def name(v):
-            for axis, letter in zip(np.eye(3), "xyz"):
-                if abs(abs(v @ axis) - 1) < 1e-9:
-                    return ("-" if v @ axis < 0 else "") + letter + ", m"
-            return "along (" + ", ".join(f"{u:.3f}" for u in v) + "), m"
+        def scale(v, step, count):
+            """Label of an axis and the values at its two outer pixel edges."""
+            edges = float(o @ v) - step / 2, float(o @ v) + (count - 0.5) * step
+            for unit, letter in zip(np.eye(3), "xyz"):
+                if abs(abs(v @ unit) - 1) < 1e-9:
+                    sign = 1 if v @ unit > 0 else -1
+                    return letter + ", m", sign * edges[0], sign * edges[1]
+            return "along (" + ", ".join(f"{u:.3f}" for u in v) + "), m", *edges
 
-        axes.set_xlabel(name(ca))
-        axes.set_ylabel(name(ra))
+        x_label, left, right = scale(ca, c, cols)
+        y_label, top, bottom = scale(ra, r, rows)
+        extent = (left, right, bottom, top)
+        axes.set_xlabel(x_label)
+        axes.set_ylabel(y_label)
     shown = axes.imshow(np.maximum(db, black - 1), cmap="gray", vmin=black, vmax=white,
                         extent=extent, interpolation="nearest")
     figure.colorbar(shown, label="dB", shrink=0.8)

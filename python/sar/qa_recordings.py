@@ -394,6 +394,33 @@ def test_gotcha(gotcha):
     assert np.linalg.norm(p3 - (-16.0, 21.0)) <= 0.1 and a3 > 0.95 * a1
 
 
+def test_gotcha_phase_is_corrected_to_the_antenna(tmp_path):
+    """r0 off by centimetres: the lines read are compensated to |antenna|, exactly."""
+    io = pytest.importorskip("scipy.io")
+    rng = np.random.default_rng(3)
+    f = 9.288e9 + 1.5e6 * np.arange(64)
+    th = np.radians(np.arange(5) * 0.01 + 359.975)  # the aperture goes through 360 degrees
+    antenna = np.column_stack([7000 * np.cos(th), 7000 * np.sin(th), np.full(5, 7200.0)])
+    distance = np.linalg.norm(antenna, axis=1)
+    r0 = distance + rng.uniform(-0.05, 0.05, 5)
+    r = np.linalg.norm(antenna - (3, -4, 0), axis=1)
+    fp = np.exp(-4j * np.pi * f[:, None] * (r - r0) / C)
+    order = [3, 0, 4, 1, 2]
+    io.savemat(tmp_path / "g.mat", {"data": {
+        "fp": fp[:, order], "freq": f, "x": antenna[order, 0], "y": antenna[order, 1],
+        "z": antenna[order, 2], "r0": r0[order]}})
+    rec = open_recording(tmp_path / "g.mat")
+    np.testing.assert_allclose(rec.tx, antenna)
+    np.testing.assert_allclose(rec.lines(), np.exp(-4j * np.pi * f * (r - distance)[:, None] / C),
+                               atol=1e-5)
+    assert any("phase is corrected" in n for n in rec.notes)
+    with pytest.raises(RecordingError, match="no field af"):
+        open_recording(tmp_path / "g.mat", autofocus=True)
+    io.savemat(tmp_path / "h.mat", {"data": {"fp": fp}})
+    with pytest.raises(RecordingError, match="no struct 'data' with fields fp, freq"):
+        open_recording(tmp_path / "h.mat")
+
+
 def test_rail(rail):
     rec = open_recording(rail, clock_offset_s=9.28, range_bias_m=0.46)
     assert 230 < rec.num_pulses < 280  # without the scans at standstill
