@@ -37,7 +37,7 @@ def main() -> None:
     for header in headers:
         source = header.read_text()
         name = header.stem
-        for suffix, what in (("", rf"class SAR_API {name}\b"), ("_make", r"static sptr make\(")):
+        for suffix, what in (("", rf"class SAR_API {name}\b"), ("_make", r"static sptr\s+make\(")):
             text = find(source, what, header)
             out.append(f'static const char* const doc_{name}{suffix} = R"doc({text})doc";')
     output.write_text("\n".join(out) + "\n")
