@@ -26,7 +26,7 @@ mkdir -p "$top"/{lib,bin,py/lib,py/site/gnuradio,tests,data,examples}
 # our own: library, module, tests, recordings
 cp -L "$build"/lib/libgnuradio-sar.so* "$top/lib/"
 cp -rL "$build/test_modules/gnuradio/sar" "$top/py/site/gnuradio/"
-cp "$root"/python/sar/{gr_sar,qa_*.py} "$top/tests/"
+cp "$root"/python/sar/{gr_sar,conftest.py,qa_*.py} "$top/tests/"
 find "$build/kernels" "$build/lib" -maxdepth 1 -name 'qa_*' -type f -executable -exec cp {} "$top/tests/" \;
 cp "$root"/cmake/gpu_check.sh "$top/check"
 cp "$root"/cmake/{cuda_trace.cc,gpu_trace_flowgraph.py} "$top/tests/"
@@ -56,5 +56,5 @@ cp -a $site/py.py "$top/py/site/" 2>/dev/null || true
 find "$top/py" \( -name __pycache__ -o -name tests -o -name '*.pyi' -o -name '*.html' \) -prune -exec rm -rf {} +
 find "$top" \( -name '*.so*' -o -path '*/tests/qa_*' ! -name '*.py' \) -type f -exec strip --strip-unneeded {} + 2>/dev/null || true
 mkdir -p "$out"
-tar cf - -C "$work" gr-sar-gpu | xz -T2 -2 >"$out/bundle.txz"
+tar cf - -C "$work" gr-sar-gpu | xz -T2 -1 >"$out/bundle.txz"
 ls -l "$out/bundle.txz"
