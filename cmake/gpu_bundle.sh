@@ -30,6 +30,7 @@ cp "$root"/python/sar/{gr_sar,conftest.py,qa_*.py} "$top/tests/"
 find "$build/kernels" "$build/lib" -maxdepth 1 -name 'qa_*' -type f -executable -exec cp {} "$top/tests/" \;
 cp "$root"/cmake/gpu_check.sh "$top/check"
 cp "$root"/cmake/{cuda_trace.cc,gpu_trace_flowgraph.py} "$top/tests/"
+rm -f "$top/tests/qa_grc.py" # GRC itself does not travel
 for r in "$@"; do cp -r "$r" "$top/data/"; done
 
 # GNU Radio, Python and what they link to, but for the C and C++ runtimes
