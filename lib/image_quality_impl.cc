@@ -200,10 +200,9 @@ void image_quality_impl::finish_image()
         if (d_reports.size() > 1000)
             d_reports.pop_front();
     }
-    const auto passed =
-        std::count_if(report.targets.begin(), report.targets.end(), [](const auto& t) {
-            return t.pass;
-        });
+    const auto passed = std::count_if(report.targets.begin(),
+                                      report.targets.end(),
+                                      [](const auto& t) { return t.pass; });
     d_logger->info("image {:d}: {:d} of {:d} targets within limits, contrast {:.2f}",
                    report.image,
                    passed,

@@ -10,25 +10,29 @@
 namespace gr {
 namespace sar {
 
-point_target_source::sptr point_target_source::make(const acquisition& acq,
-                                                    const std::vector<point_target>& targets,
-                                                    const trajectory& track,
-                                                    int pulses,
-                                                    double noise_power,
-                                                    std::uint64_t seed,
-                                                    int frames)
+point_target_source::sptr
+point_target_source::make(const acquisition& acq,
+                          const std::vector<point_target>& targets,
+                          const trajectory& track,
+                          int pulses,
+                          double noise_power,
+                          std::uint64_t seed,
+                          int frames)
 {
     require(frames >= 0, "frames is ", frames, "; expected 1 or more, or 0: without end");
     return gnuradio::make_block_sptr<point_target_source_impl>(
-        point_target_source_params{ acq, targets, track, pulses, noise_power, seed }, frames);
+        point_target_source_params{ acq, targets, track, pulses, noise_power, seed },
+        frames);
 }
 
 point_target_source_impl::point_target_source_impl(const point_target_source_params& p,
                                                    int frames)
     : gr::sync_block("point_target_source",
                      gr::io_signature::make(0, 0, 0),
-                     gr::io_signature::make2(
-                         1, 2, p.acq->samples * sizeof(gr_complex), sizeof(vec3))),
+                     gr::io_signature::make2(1,
+                                             2,
+                                             p.acq->samples * sizeof(gr_complex),
+                                             sizeof(vec3))),
       d_acq(p.acq),
       d_pulses(p.pulses),
       d_frames(frames)
@@ -38,14 +42,15 @@ point_target_source_impl::point_target_source_impl(const point_target_source_par
     try {
         d_lines.resize(samples);
     } catch (const std::bad_alloc&) {
-        throw std::runtime_error(sentence("a frame of ",
-                                          p.pulses,
-                                          " x ",
-                                          p.acq->samples,
-                                          " samples takes ",
-                                          samples * sizeof(cf32) / 1e9,
-                                          " GB, more than the memory of this machine gives; "
-                                          "reduce pulses or acq.samples"));
+        throw std::runtime_error(
+            sentence("a frame of ",
+                     p.pulses,
+                     " x ",
+                     p.acq->samples,
+                     " samples takes ",
+                     samples * sizeof(cf32) / 1e9,
+                     " GB, more than the memory of this machine gives; "
+                     "reduce pulses or acq.samples"));
     }
     d_positions.resize(p.pulses);
     simulate(p, d_lines.data(), d_positions.data());

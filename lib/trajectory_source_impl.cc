@@ -8,8 +8,11 @@
 namespace gr {
 namespace sar {
 
-trajectory_source::sptr trajectory_source::make(
-    const trajectory& track, double prf_hz, int pulses, double start_s, int frames)
+trajectory_source::sptr trajectory_source::make(const trajectory& track,
+                                                double prf_hz,
+                                                int pulses,
+                                                double start_s,
+                                                int frames)
 {
     require(pulses >= 1, "pulses is ", pulses, "; expected 1 or more");
     require(std::isfinite(start_s), "start_s is ", start_s, " s; expected a time");

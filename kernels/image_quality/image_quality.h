@@ -22,7 +22,7 @@ struct point_target_geometry {
     vec3 aperture_start_m = { 0, 0, 0 };
     vec3 aperture_centre_m = { 0, 0, 0 }; //!< antenna in the middle of the aperture
     vec3 aperture_end_m = { 0, 0, 0 };
-    double carrier_hz = 0;                //!< middle of the band
+    double carrier_hz = 0; //!< middle of the band
     double bandwidth_hz = 0;
     window range_window;
     window azimuth_window;
@@ -37,7 +37,10 @@ struct point_target_limits {
     double islr_db = 0.3;
     double phase_rad = 0.02;
     //! For range-Doppler and chirp scaling.
-    static point_target_limits range_doppler() { return { 1.0 / 16, 0.02, 0.3, 0.5, 0.05 }; }
+    static point_target_limits range_doppler()
+    {
+        return { 1.0 / 16, 0.02, 0.3, 0.5, 0.05 };
+    }
 };
 
 struct point_target_options {
@@ -53,21 +56,22 @@ struct point_target_options {
 struct cut_report {
     vec3 direction = { 0, 0, 0 }; //!< unit vector in the plane
     double cell_m = 0;            //!< one over the bandwidth, along the cut
-    double position_error_m = std::numeric_limits<double>::quiet_NaN(); //!< found - expected
+    double position_error_m =
+        std::numeric_limits<double>::quiet_NaN(); //!< found - expected
     double position_error_cells = std::numeric_limits<double>::quiet_NaN();
     double irw_m = std::numeric_limits<double>::quiet_NaN();
     double irw_theory_m = 0;
     double pslr_db = std::numeric_limits<double>::quiet_NaN();
     double pslr_theory_db = 0;
     double islr_db = std::numeric_limits<double>::quiet_NaN();
-    double islr_theory_db = 0; //!< over the same extent as islr_db
+    double islr_theory_db = 0;  //!< over the same extent as islr_db
     double extent_before_m = 0; //!< how far the cut reaches from the peak
     double extent_after_m = 0;
 };
 
 struct point_target_report {
     bool found = false;
-    std::string problem; //!< why it could not be measured; empty when found
+    std::string problem;           //!< why it could not be measured; empty when found
     vec3 expected_m = { 0, 0, 0 }; //!< projected onto the plane of the image
     vec3 position_m = { 0, 0, 0 };
     double peak_amplitude = 0;
@@ -85,18 +89,19 @@ struct point_target_report {
  *
  * Steps: take a chip around the brightest pixel near the expected position; take the
  * carrier off, which is spatially aliased in most images, exp(-j 4 pi fc (R(p) - R(p0)) /
- * c) with R the range from the middle of the aperture, in double; taper the rim, transform
- * and evaluate the trigonometric polynomial where needed (spectrum centred on the signal,
- * Nyquist bin split), which interpolates band-limited data exactly; find the peak with
- * Newton's method; sample the cuts of image_quality_math.h at 1/64 of the expected width.
+ * c) with R the range from the middle of the aperture, in double; taper the rim,
+ * transform and evaluate the trigonometric polynomial where needed (spectrum centred on
+ * the signal, Nyquist bin split), which interpolates band-limited data exactly; find the
+ * peak with Newton's method; sample the cuts of image_quality_math.h at 1/64 of the
+ * expected width.
  *
- * PSLR is taken outside the first nulls. ISLR: main lobe null to null, sidelobes out to 10
- * null distances on each side or to the rim of the chip; its theory (and that of PSLR) is
- * measured by the same code on the response of the window over the same extent. For rect
- * that is -10.1 dB at 10 null distances; -9.68 dB is the limit for a boundless cut.
+ * PSLR is taken outside the first nulls. ISLR: main lobe null to null, sidelobes out to
+ * 10 null distances on each side or to the rim of the chip; its theory (and that of PSLR)
+ * is measured by the same code on the response of the window over the same extent. For
+ * rect that is -10.1 dB at 10 null distances; -9.68 dB is the limit for a boundless cut.
  *
- * A target that cannot be measured (outside, at the edge, lost in noise, not finite) gives
- * a report with found = false and the reason.
+ * A target that cannot be measured (outside, at the edge, lost in noise, not finite)
+ * gives a report with found = false and the reason.
  *
  * \param image grid.rows x grid.cols pixels
  * \throws std::invalid_argument on a geometry or options that describe nothing
@@ -110,8 +115,8 @@ measure_point_target(const cf32* image,
                      const point_target_limits& limits = {});
 
 //! Sentences for the figures of a report that miss the limits; empty when all hold.
-SAR_KERNEL_API std::vector<std::string>
-check_limits(const point_target_report& report, const point_target_limits& limits);
+SAR_KERNEL_API std::vector<std::string> check_limits(const point_target_report& report,
+                                                     const point_target_limits& limits);
 
 //! What a window does to a point, over an extent in cells on either side of the peak.
 struct window_figures {
@@ -123,7 +128,8 @@ SAR_KERNEL_API window_figures theory_of(const window& w,
                                         double cells_before,
                                         double cells_after);
 
-//! Figures of a whole image. Pixels that are not finite count in nothing but their number.
+//! Figures of a whole image. Pixels that are not finite count in nothing but their
+//! number.
 struct image_figures {
     std::uint64_t pixels = 0;
     std::uint64_t non_finite = 0;
@@ -136,7 +142,8 @@ struct image_figures {
 };
 
 /*!
- * \param full_scale level at which real or imaginary part counts as saturated; 0: none does
+ * \param full_scale level at which real or imaginary part counts as saturated; 0: none
+ * does
  */
 SAR_KERNEL_API image_figures image_statistics(const cf32* image,
                                               std::size_t pixels,
@@ -171,7 +178,8 @@ public:
     virtual ~image_quality() = default;
     //! \throws std::invalid_argument as measure_point_target
     static std::unique_ptr<image_quality> make(const image_quality_params& params);
-    virtual image_quality_report measure(const cf32* image, std::uint64_t number) const = 0;
+    virtual image_quality_report measure(const cf32* image,
+                                         std::uint64_t number) const = 0;
 };
 
 } // namespace kernel

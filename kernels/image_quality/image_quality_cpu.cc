@@ -14,10 +14,10 @@ namespace {
 
 using cd = std::complex<double>;
 
-constexpr int steps_per_irw = 64;   // sampling of cuts
+constexpr int steps_per_irw = 64;     // sampling of cuts
 constexpr double null_distances = 10; // reach of a cut
-constexpr int rim = 8;              // pixels over which a chip is tapered
-constexpr int largest_chip = 320;   // pixels a side
+constexpr int rim = 8;                // pixels over which a chip is tapered
+constexpr int largest_chip = 320;     // pixels a side
 
 cd phasor(double cycles)
 {
@@ -196,8 +196,10 @@ private:
             double s0r = 0, s0i = 0;
             cd s1 = 0, s2 = 0;
             for (std::size_t l = 0; l < nc; ++l) {
-                const double tr = row[l].real() * e[l].real() - row[l].imag() * e[l].imag();
-                const double ti = row[l].real() * e[l].imag() + row[l].imag() * e[l].real();
+                const double tr =
+                    row[l].real() * e[l].real() - row[l].imag() * e[l].imag();
+                const double ti =
+                    row[l].real() * e[l].imag() + row[l].imag() * e[l].real();
                 s0r += tr;
                 s0i += ti;
                 if (derivatives) {
@@ -227,7 +229,8 @@ private:
 void check(const point_target_geometry& g)
 {
     const auto at = [](const char* name, vec3 v) {
-        require(is_finite(v), name, " is not finite; expected an antenna position in metres");
+        require(
+            is_finite(v), name, " is not finite; expected an antenna position in metres");
     };
     at("aperture_start_m", g.aperture_start_m);
     at("aperture_centre_m", g.aperture_centre_m);
@@ -240,9 +243,10 @@ void check(const point_target_geometry& g)
             "bandwidth_hz is ",
             g.bandwidth_hz,
             " Hz; expected a positive number");
-    require(length(g.aperture_end_m - g.aperture_start_m) > 0,
-            "aperture_start_m and aperture_end_m are the same point; expected the antenna "
-            "at the first and the last pulse of an aperture");
+    require(
+        length(g.aperture_end_m - g.aperture_start_m) > 0,
+        "aperture_start_m and aperture_end_m are the same point; expected the antenna "
+        "at the first and the last pulse of an aperture");
 }
 
 void check(const point_target_limits& l)
@@ -338,8 +342,7 @@ void measure_direction(const polynomial& f,
     cut.irw_m = got.irw * step_m;
     cut.pslr_db = got.pslr_db;
     cut.islr_db = got.islr_db;
-    const cut_figures theory =
-        theory_cut(response, step_m / cut.cell_m, before, after);
+    const cut_figures theory = theory_cut(response, step_m / cut.cell_m, before, after);
     cut.pslr_theory_db = theory.pslr_db;
     cut.islr_theory_db = theory.islr_db;
 }
@@ -419,12 +422,10 @@ point_target_report measure_point_target(const cf32* image,
     const window_response range_response(geometry.range_window);
     const window_response azimuth_response(geometry.azimuth_window);
     out.range.direction = cuts.range_direction;
-    out.range.cell_m =
-        speed_of_light / (2 * geometry.bandwidth_hz) / cuts.range_slope;
+    out.range.cell_m = speed_of_light / (2 * geometry.bandwidth_hz) / cuts.range_slope;
     out.range.irw_theory_m = geometry.range_window.irw() * out.range.cell_m;
     out.azimuth.direction = cuts.azimuth_direction;
-    out.azimuth.cell_m =
-        speed_of_light / geometry.carrier_hz / 2 / cuts.azimuth_slope;
+    out.azimuth.cell_m = speed_of_light / geometry.carrier_hz / 2 / cuts.azimuth_slope;
     out.azimuth.irw_theory_m = geometry.azimuth_window.irw() * out.azimuth.cell_m;
 
     // the brightest pixel near the expected position
@@ -466,9 +467,9 @@ point_target_report measure_point_target(const cf32* image,
                  half_r,
                  half_c);
     const auto bounds = [&](int centre, double half, int n, int& first, int& count) {
-        const int h = static_cast<int>(
-            std::min<double>(largest_chip / 2,
-                             std::max<double>(options.chip / 2, std::ceil(half) + rim + 2)));
+        const int h = static_cast<int>(std::min<double>(
+            largest_chip / 2,
+            std::max<double>(options.chip / 2, std::ceil(half) + rim + 2)));
         first = std::max(0, centre - h);
         count = std::min(n, centre + h) - first;
     };
@@ -500,10 +501,8 @@ point_target_report measure_point_target(const cf32* image,
             magnitude[i] = std::sqrt(norm(v));
         }
     if (bad)
-        return unmeasured(sentence(bad,
-                                   " of ",
-                                   z.size(),
-                                   " pixels around the target are not finite"));
+        return unmeasured(
+            sentence(bad, " of ", z.size(), " pixels around the target are not finite"));
     const double middle = median_of(magnitude);
     out.peak_to_median_db =
         std::min(300.0, db(std::sqrt(best) / std::max(middle, 1e-30)));
@@ -627,7 +626,8 @@ image_figures image_statistics(const cf32* image, std::size_t pixels, double ful
         if (p > 0)
             weighted += p * std::log(p);
         out.peak = std::max(out.peak, m);
-        if (full_scale > 0 && (std::abs(v.re) >= full_scale || std::abs(v.im) >= full_scale))
+        if (full_scale > 0 &&
+            (std::abs(v.re) >= full_scale || std::abs(v.im) >= full_scale))
             ++saturated;
     }
     const std::size_t n = magnitude.size();
@@ -665,8 +665,8 @@ public:
         const image_grid& grid = d_params.grid;
         image_quality_report out;
         out.image = number;
-        out.figures = image_statistics(
-            image, static_cast<std::size_t>(grid->rows) * grid->cols);
+        out.figures =
+            image_statistics(image, static_cast<std::size_t>(grid->rows) * grid->cols);
         out.pass = out.figures.non_finite == 0;
         for (const expected_target& t : d_params.targets) {
             point_target_options options;

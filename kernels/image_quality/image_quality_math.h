@@ -4,12 +4,13 @@
 // Geometry of the response of a point target, and figures of a cut through it.
 //
 // The image of a point, formed by back-projection or anything equal to it, is
-//   sum over frequency f and antenna position q of exp(j 4 pi f (|p - q| - |p_t - q|) / c),
+//   sum over frequency f and antenna position q of exp(j 4 pi f (|p - q| - |p_t - q|) /
+//   c),
 // so near the target its spectrum over positions p lies at the wave vectors
 //   4 pi f / c u(q),   u = (p_t - q) / |p_t - q|  (unit look vector), projected on the
 // plane. Across the band it extends along a1 = u(centre), across the aperture along
-// a2 = u(end) - u(start). A cut along which one of the two does not change shows the other
-// one's response alone, also when they are not perpendicular (squint):
+// a2 = u(end) - u(start). A cut along which one of the two does not change shows the
+// other one's response alone, also when they are not perpendicular (squint):
 //   range cut d_r in the plane, perpendicular to a2: one Doppler, width c/(2B) / |d_r.a1|
 //   azimuth cut d_a in the plane, perpendicular to a1: one range, (lambda/2) / |d_a.a2|
 // These widths ("cells") are one over the bandwidth of the cut; the -3 dB width is
@@ -31,12 +32,12 @@ SAR_HD vec3 unit(vec3 a) { return (1 / length(a)) * a; }
 SAR_HD vec3 in_plane(vec3 a, vec3 n) { return a - dot(a, n) * n; }
 
 struct target_cuts {
-    vec3 range_gradient;   //!< a1 in the plane
-    vec3 azimuth_gradient; //!< a2 in the plane
-    vec3 range_direction;  //!< d_r, unit; away from the radar
+    vec3 range_gradient;    //!< a1 in the plane
+    vec3 azimuth_gradient;  //!< a2 in the plane
+    vec3 range_direction;   //!< d_r, unit; away from the radar
     vec3 azimuth_direction; //!< d_a, unit; along the flight
-    double range_slope;    //!< |d_r . a1|: slant range per metre along the range cut
-    double azimuth_slope;  //!< |d_a . a2|
+    double range_slope;     //!< |d_r . a1|: slant range per metre along the range cut
+    double azimuth_slope;   //!< |d_a . a2|
 };
 
 //! Directions of the two cuts at \p p; a slope is 0 when the geometry resolves nothing.
@@ -58,7 +59,8 @@ SAR_HD target_cuts cuts_at(vec3 p, vec3 start, vec3 centre, vec3 end, vec3 norma
 }
 
 //! Components of an offset in the plane along the two (oblique) cut directions, m.
-SAR_HD void along_cuts(const target_cuts& t, vec3 offset, double& range_m, double& azimuth_m)
+SAR_HD void
+along_cuts(const target_cuts& t, vec3 offset, double& range_m, double& azimuth_m)
 {
     // d_a is perpendicular to a1, and d_r to a2
     range_m = dot(offset, t.range_gradient) / dot(t.range_direction, t.range_gradient);
@@ -78,7 +80,7 @@ SAR_HD double carrier_cycles_between(vec3 p, vec3 p0, vec3 antenna, double carri
 
 //! Figures of one cut; NaN where the cut does not reach far enough.
 struct cut_figures {
-    double irw = std::numeric_limits<double>::quiet_NaN();  //!< in units of the step
+    double irw = std::numeric_limits<double>::quiet_NaN(); //!< in units of the step
     double null_before = std::numeric_limits<double>::quiet_NaN();
     double null_after = std::numeric_limits<double>::quiet_NaN();
     double pslr_db = std::numeric_limits<double>::quiet_NaN();

@@ -40,7 +40,8 @@ point_target_geometry squinted()
     return g;
 }
 
-image_grid grid_of(double spacing_m = 0.31, int rows = 128, int cols = 120, double turn = 0)
+image_grid
+grid_of(double spacing_m = 0.31, int rows = 128, int cols = 120, double turn = 0)
 {
     return image_grid::centred(scene,
                                { std::cos(turn), std::sin(turn), 0 },
@@ -74,7 +75,8 @@ void add(image& im, const image_grid& g, const std::function<cd(vec3)>& f)
         for (int j = 0; j < g->cols; ++j) {
             const cd v = f(g.position(i, j));
             cf32& o = im[i * g->cols + j];
-            o = { static_cast<float>(o.re + v.real()), static_cast<float>(o.im + v.imag()) };
+            o = { static_cast<float>(o.re + v.real()),
+                  static_cast<float>(o.im + v.imag()) };
         }
 }
 
@@ -95,8 +97,8 @@ image ideal(const image_grid& g,
     image im = blank(g);
     add(im, g, [&](vec3 p) {
         const vec3 e = p - target;
-        const double r = length(p - geo.aperture_centre_m) -
-                         length(target - geo.aperture_centre_m);
+        const double r =
+            length(p - geo.aperture_centre_m) - length(target - geo.aperture_centre_m);
         return amplitude * std::polar(1.0, 4 * pi * geo.carrier_hz * r / c) *
                response(geo.range_window,
                         dot(e, a1) * 2 * geo.bandwidth_hz / c / widen_range) *
@@ -106,8 +108,12 @@ image ideal(const image_grid& g,
     return im;
 }
 
-// What back-projection makes of a point: mean over pulses and frequencies, no approximation
-image projected(const image_grid& g, const point_target_geometry& geo, vec3 target, int pulses)
+// What back-projection makes of a point: mean over pulses and frequencies, no
+// approximation
+image projected(const image_grid& g,
+                const point_target_geometry& geo,
+                vec3 target,
+                int pulses)
 {
     image im = blank(g);
     const int n = 256; // frequencies
@@ -158,8 +164,7 @@ BOOST_AUTO_TEST_CASE(theory_agrees_with_published_figures)
     for (const auto& t : table) {
         const window w(t.name);
         const auto far = theory_of(w, 150, 150);
-        const auto near =
-            theory_of(w, 10 * far.null_cells, 10 * far.null_cells);
+        const auto near = theory_of(w, 10 * far.null_cells, 10 * far.null_cells);
         BOOST_TEST_CONTEXT(t.name)
         {
             BOOST_TEST(std::abs(w.irw() / t.irw - 1) < 0.01);
@@ -177,8 +182,8 @@ BOOST_AUTO_TEST_CASE(theory_agrees_with_published_figures)
 BOOST_AUTO_TEST_CASE(cuts_point_where_the_geometry_says)
 {
     const auto g = broadside();
-    const auto t =
-        cuts_at(scene, g.aperture_start_m, g.aperture_centre_m, g.aperture_end_m, { 0, 0, 1 });
+    const auto t = cuts_at(
+        scene, g.aperture_start_m, g.aperture_centre_m, g.aperture_end_m, { 0, 0, 1 });
     BOOST_TEST(length(t.range_direction - vec3{ 0, 1, 0 }) < 1e-9);   // away
     BOOST_TEST(length(t.azimuth_direction - vec3{ 1, 0, 0 }) < 1e-9); // along the flight
     BOOST_TEST(std::abs(t.range_slope - 8660 / std::hypot(8660.0, 5000.0)) < 1e-12);
@@ -186,8 +191,8 @@ BOOST_AUTO_TEST_CASE(cuts_point_where_the_geometry_says)
     // squint: the range cut is along the mean line of Doppler, the azimuth cut across the
     // line of sight on the ground
     const auto s = squinted();
-    const auto q =
-        cuts_at(scene, s.aperture_start_m, s.aperture_centre_m, s.aperture_end_m, { 0, 0, 1 });
+    const auto q = cuts_at(
+        scene, s.aperture_start_m, s.aperture_centre_m, s.aperture_end_m, { 0, 0, 1 });
     const vec3 sight = { 10000 * std::tan(20 * pi / 180), 8660, 0 };
     BOOST_TEST(std::abs(dot(q.azimuth_direction, unit(sight))) < 1e-9);
     BOOST_TEST(q.azimuth_direction.x > 0.9);
@@ -239,36 +244,33 @@ BOOST_AUTO_TEST_CASE(windows_and_a_complex_amplitude)
         const cd amplitude = std::polar(1.0, 2.5);
         point_target_options o;
         o.expected_phase_rad = 2.5;
-        const auto r =
-            measure_point_target(ideal(g, geo, target, amplitude).data(), g, target, geo, o);
+        const auto r = measure_point_target(
+            ideal(g, geo, target, amplitude).data(), g, target, geo, o);
         BOOST_TEST_CONTEXT(name)
         {
             tight(r, 3e-3, 0.1, 0.1);
-            BOOST_TEST(std::abs(r.range.irw_theory_m / r.range.cell_m - window(name).irw()) <
-                       1e-9);
-            BOOST_TEST(std::abs(r.azimuth.irw_theory_m / r.azimuth.cell_m - 0.886) < 1e-3);
+            BOOST_TEST(std::abs(r.range.irw_theory_m / r.range.cell_m -
+                                window(name).irw()) < 1e-9);
+            BOOST_TEST(std::abs(r.azimuth.irw_theory_m / r.azimuth.cell_m - 0.886) <
+                       1e-3);
         }
     }
 }
 
 BOOST_AUTO_TEST_CASE(critically_sampled_image_off_the_middle_of_its_spectrum)
 {
-    // hardly more than one pixel a cell, and a middle of the aperture that is not the middle of the
-    // spectrum (uneven speed): there is no spare band, and the signal lies across
-    // the edge of an uncentred spectrum
+    // hardly more than one pixel a cell, and a middle of the aperture that is not the
+    // middle of the spectrum (uneven speed): there is no spare band, and the signal lies
+    // across the edge of an uncentred spectrum
     const auto truth = broadside();
     auto geo = truth;
     geo.aperture_centre_m.x = 60;
     for (const double cells : { 0.97, 0.93 }) {
-        const auto g = image_grid::centred(scene,
-                                           { 1, 0, 0 },
-                                           { 0, 1, 0 },
-                                           cells * c / 19.2e9 / 0.03,
-                                           0.3,
-                                           120,
-                                           100);
+        const auto g = image_grid::centred(
+            scene, { 1, 0, 0 }, { 0, 1, 0 }, cells * c / 19.2e9 / 0.03, 0.3, 120, 100);
         const vec3 target = scene + vec3{ 0.2, 0.1, 0 };
-        const auto r = measure_point_target(ideal(g, truth, target).data(), g, target, geo);
+        const auto r =
+            measure_point_target(ideal(g, truth, target).data(), g, target, geo);
         tight(r, 5e-3, 0.1, 0.15);
     }
 }
@@ -337,10 +339,9 @@ BOOST_AUTO_TEST_CASE(faults_fail)
     BOOST_TEST(has(failure_of(ideal(g, other, target)), "azimuth PSLR"));
     // phase: the conjugate amplitude, and 0.03 rad
     BOOST_TEST(has(failure_of(ideal(g, geo, target, std::polar(1.0, 0.03))), "phase"));
-    BOOST_TEST(
-        measure_point_target(
-            ideal(g, geo, target, std::polar(1.0, 0.015)).data(), g, target, geo)
-            .pass);
+    BOOST_TEST(measure_point_target(
+                   ideal(g, geo, target, std::polar(1.0, 0.015)).data(), g, target, geo)
+                   .pass);
     // mirrored in the middle of the image: target off the centre, so it is not there
     const vec3 far = scene + vec3{ 8, -6, 0 };
     image mirrored = ideal(g, geo, far);
@@ -458,7 +459,8 @@ BOOST_AUTO_TEST_CASE(figures_of_a_whole_image)
     BOOST_TEST(s.entropy_nat == -3 * p * std::log(p) - q * std::log(q),
                boost::test_tools::tolerance(1e-6));
     BOOST_TEST(s.peak == 3, boost::test_tools::tolerance(1e-6));
-    BOOST_TEST(s.peak_to_median_db == 20 * std::log10(3), boost::test_tools::tolerance(1e-6));
+    BOOST_TEST(s.peak_to_median_db == 20 * std::log10(3),
+               boost::test_tools::tolerance(1e-6));
     BOOST_TEST(s.saturated == 0);
     BOOST_TEST(image_statistics(im.data(), 4, 2.5).saturated == 0.25);
     im.push_back({ NAN, 0 });

@@ -26,7 +26,8 @@ echo_model model_of(const acquisition& a)
         m.sample_period_s = 1 / a->sample_rate_hz;
         m.pulse_length_s = a->pulse_length_s;
         m.chirp_rate_hz_per_s = a->chirp_rate_hz_per_s;
-        m.reference_s = a->pulse_ref == pulse_reference::start ? 0 : a->pulse_length_s / 2;
+        m.reference_s =
+            a->pulse_ref == pulse_reference::start ? 0 : a->pulse_length_s / 2;
     }
     return m;
 }
@@ -45,7 +46,8 @@ public:
                 "noise_power is ",
                 p.noise_power,
                 "; expected 0 (no noise) or more");
-        require(std::isfinite(p.start_s), "start_s is ", p.start_s, " s; expected a time");
+        require(
+            std::isfinite(p.start_s), "start_s is ", p.start_s, " s; expected a time");
         for (std::size_t k = 0; k < p.targets.size(); ++k) {
             const point_target& t = p.targets[k];
             require(is_finite(t.position_m) && std::isfinite(t.amplitude.real()) &&

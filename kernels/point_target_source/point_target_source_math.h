@@ -10,8 +10,9 @@
 //   c     speed of light;  tau = 2 r / c
 //   f0    carrier_hz, fs sampling rate, s = phase_sign
 //
-// Pulsed LFM (Cumming and Wong, Digital Processing of SAR Data, chapter 3): the sample n of a
-// line is at delay t_n = 2 r_n / c, r_n = slant_range_first_m + n c / (2 fs), and holds
+// Pulsed LFM (Cumming and Wong, Digital Processing of SAR Data, chapter 3): the sample n
+// of a line is at delay t_n = 2 r_n / c, r_n = slant_range_first_m + n c / (2 fs), and
+// holds
 //   p(t_n - tau) exp(-j 2 pi f0 tau),
 //   p(t) = exp(j pi Kr (t - Tp/2)^2), 0 <= t < Tp           (pulse_reference start)
 //   p(t) = exp(j pi Kr t^2), -Tp/2 <= t < Tp/2              (pulse_reference centre)

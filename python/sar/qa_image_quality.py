@@ -245,11 +245,5 @@ def test_simulated_echoes_focus_to_the_target(fields):
     r = sar.measure_point_target(image, FOCUS_GRID, tuple(target), **dict(
         GEOMETRY, carrier_hz=acq.centre_frequency_hz(), bandwidth_hz=acq.bandwidth_hz()),
         expected_phase_rad=np.pi / 2)
-    assert r["found"], r["problem"]
+    assert r["pass"], r["failures"]
     assert r["peak_amplitude"] == pytest.approx(0.5, rel=0.01)
-    assert abs(r["phase_error_rad"]) < 0.02
-    for cut in (r["range"], r["azimuth"]):
-        assert abs(cut["position_error_cells"]) < 1 / 32
-        assert cut["irw_m"] == pytest.approx(cut["irw_theory_m"], rel=0.02)
-        # the spectrum of a pulse of 300 cycles is no rect: Fresnel ripples
-        assert cut["pslr_db"] == pytest.approx(cut["pslr_theory_db"], abs=0.5)

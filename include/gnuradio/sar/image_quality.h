@@ -33,11 +33,10 @@ public:
 
     /*!
      * \param grid where the pixels are
-     * \param geometry antenna at start, centre and end of the aperture, carrier (middle of
-     * the band), bandwidth and windows
-     * \param targets position in metres and complex amplitude of each
-     * \param limits allowed differences from theory
-     * \throws std::invalid_argument naming parameter, value and expectation
+     * \param geometry antenna at start, centre and end of the aperture, carrier (middle
+     * of the band), bandwidth and windows \param targets position in metres and complex
+     * amplitude of each \param limits allowed differences from theory \throws
+     * std::invalid_argument naming parameter, value and expectation
      */
     static sptr make(const image_grid& grid,
                      const point_target_geometry& geometry,

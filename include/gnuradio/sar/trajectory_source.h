@@ -16,8 +16,8 @@ namespace sar {
  * \details
  * Pulse n of a frame has the position of the trajectory at start_s + n / prf_hz.
  *
- * Output: positions, 3 doubles an item (x, y, z in metres), one a pulse, in lock step with
- * the raw lines of the same recording.
+ * Output: positions, 3 doubles an item (x, y, z in metres), one a pulse, in lock step
+ * with the raw lines of the same recording.
  */
 class SAR_API trajectory_source : virtual public gr::sync_block, public stage
 {

@@ -11,7 +11,8 @@ using namespace gr::sar;
 
 namespace {
 
-using pixels = py::array_t<std::complex<float>, py::array::c_style | py::array::forcecast>;
+using pixels =
+    py::array_t<std::complex<float>, py::array::c_style | py::array::forcecast>;
 
 py::dict to_dict(const cut_report& c)
 {
@@ -95,9 +96,12 @@ point_target_geometry geometry_of(vec3 start,
                                   const std::string& range_window,
                                   const std::string& azimuth_window)
 {
-    return { start,        centre,
-             end,          carrier_hz,
-             bandwidth_hz, window(range_window),
+    return { start,
+             centre,
+             end,
+             carrier_hz,
+             bandwidth_hz,
+             window(range_window),
              window(azimuth_window) };
 }
 
@@ -108,11 +112,9 @@ void bind_image_quality(py::module& m)
     using block = gr::sar::image_quality;
     const point_target_limits l;
     const point_target_options o;
-    auto c = py::class_<block,
-                        gr::sync_block,
-                        gr::block,
-                        gr::basic_block,
-                        std::shared_ptr<block>>(m, "image_quality", doc_image_quality);
+    auto c = py::
+        class_<block, gr::sync_block, gr::block, gr::basic_block, std::shared_ptr<block>>(
+            m, "image_quality", doc_image_quality);
     c.def(py::init([](const image_grid& grid,
                       vec3 start,
                       vec3 centre,
@@ -127,12 +129,16 @@ void bind_image_quality(py::module& m)
                       double pslr_db,
                       double islr_db,
                       double phase_rad) {
-              return block::make(
-                  grid,
-                  geometry_of(
-                      start, centre, end, carrier_hz, bandwidth_hz, range_window, azimuth_window),
-                  targets_from<expected_target>(targets),
-                  { position_cells, irw, pslr_db, islr_db, phase_rad });
+              return block::make(grid,
+                                 geometry_of(start,
+                                             centre,
+                                             end,
+                                             carrier_hz,
+                                             bandwidth_hz,
+                                             range_window,
+                                             azimuth_window),
+                                 targets_from<expected_target>(targets),
+                                 { position_cells, irw, pslr_db, islr_db, phase_rad });
           }),
           py::arg("grid"),
           py::arg("aperture_start_m"),
@@ -149,14 +155,15 @@ void bind_image_quality(py::module& m)
           py::arg("islr_db") = l.islr_db,
           py::arg("phase_rad") = l.phase_rad,
           doc_image_quality_make);
-    c.def("reports",
-          [](const block& b) {
-              py::list out;
-              for (const auto& r : b.reports())
-                  out.append(to_dict(r));
-              return out;
-          },
-          "One dictionary an image, the oldest first; at most the latest 1000.");
+    c.def(
+        "reports",
+        [](const block& b) {
+            py::list out;
+            for (const auto& r : b.reports())
+                out.append(to_dict(r));
+            return out;
+        },
+        "One dictionary an image, the oldest first; at most the latest 1000.");
     bind_stage(c);
 
     m.def(
@@ -193,8 +200,13 @@ void bind_image_quality(py::module& m)
             options.chip = whole("chip", chip);
             options.search_cells = search_cells;
             options.expected_phase_rad = expected_phase_rad;
-            const auto geometry = geometry_of(
-                start, centre, end, carrier_hz, bandwidth_hz, range_window, azimuth_window);
+            const auto geometry = geometry_of(start,
+                                              centre,
+                                              end,
+                                              carrier_hz,
+                                              bandwidth_hz,
+                                              range_window,
+                                              azimuth_window);
             point_target_report r;
             {
                 const py::gil_scoped_release release;
@@ -226,12 +238,16 @@ void bind_image_quality(py::module& m)
         py::arg("pslr_db") = l.pslr_db,
         py::arg("islr_db") = l.islr_db,
         py::arg("phase_rad") = l.phase_rad,
-        "Measure one point target in a complex image (rows x cols) and compare with theory.\n\n"
+        "Measure one point target in a complex image (rows x cols) and compare with "
+        "theory.\n\n"
         "Returns a dictionary: found, pass, problem, failures, expected_m, position_m,\n"
         "peak_amplitude, phase_error_rad, peak_to_median_db, and for range and azimuth\n"
-        "position_error_m and _cells, irw_m, pslr_db, islr_db with their theory. A target\n"
-        "that cannot be measured has found = False and a problem. Definitions and limits:\n"
-        "docs/blocks/image_quality.md. Raises ValueError on a geometry that says nothing.");
+        "position_error_m and _cells, irw_m, pslr_db, islr_db with their theory. A "
+        "target\n"
+        "that cannot be measured has found = False and a problem. Definitions and "
+        "limits:\n"
+        "docs/blocks/image_quality.md. Raises ValueError on a geometry that says "
+        "nothing.");
 
     m.def(
         "image_statistics",
@@ -247,6 +263,7 @@ void bind_image_quality(py::module& m)
         },
         py::arg("image"),
         py::arg("full_scale") = 0.0,
-        "Figures of a whole complex image: contrast, entropy, peak over median, share of\n"
+        "Figures of a whole complex image: contrast, entropy, peak over median, share "
+        "of\n"
         "pixels at or over full_scale (0: not counted), number of pixels not finite.");
 }

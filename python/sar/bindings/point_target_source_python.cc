@@ -29,12 +29,9 @@ void bind_point_target_source(py::module& m)
 {
     using namespace gr::sar;
     using block = gr::sar::point_target_source;
-    auto c = py::class_<block,
-                        gr::sync_block,
-                        gr::block,
-                        gr::basic_block,
-                        std::shared_ptr<block>>(
-        m, "point_target_source", doc_point_target_source);
+    auto c = py::
+        class_<block, gr::sync_block, gr::block, gr::basic_block, std::shared_ptr<block>>(
+            m, "point_target_source", doc_point_target_source);
     c.def(py::init([](const acquisition& acq,
                       const py::object& targets,
                       const trajectory& track,

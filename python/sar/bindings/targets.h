@@ -2,9 +2,9 @@
 #pragma once
 
 #include "vec3_caster.h"
+#include <complex>
 #include <pybind11/complex.h>
 #include <pybind11/pybind11.h>
-#include <complex>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -21,10 +21,11 @@ std::vector<Target> targets_from(const pybind11::object& list)
     for (const py::handle item : list) {
         const std::string name = "targets[" + std::to_string(out.size()) + "]";
         const auto wrong = [&] {
-            return std::invalid_argument(name + " is " + std::string(py::str(item)) +
-                                         "; expected (x, y, z, amplitude): three numbers in "
-                                         "metres and a real or complex number (1 when left "
-                                         "out)");
+            return std::invalid_argument(
+                name + " is " + std::string(py::str(item)) +
+                "; expected (x, y, z, amplitude): three numbers in "
+                "metres and a real or complex number (1 when left "
+                "out)");
         };
         // a numpy row of complex numbers is fine too, as long as x, y, z are real
         if (!PySequence_Check(item.ptr()))
