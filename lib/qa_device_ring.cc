@@ -90,23 +90,18 @@ public:
     }
     void record(device_event& e, lane l) override
     {
+        // counted and enqueued at once: another thread may wait for it right away
+        const std::lock_guard<std::mutex> guard(d_lock);
         auto ev = static_cast<handle_t&>(e).e;
-        std::uint64_t number;
-        {
-            const std::lock_guard<std::mutex> guard(d_lock);
-            number = ++ev->recorded;
-        }
-        enqueue(l, { [=] { ev->reached = number; }, [] { return true; } });
+        const std::uint64_t number = ++ev->recorded;
+        enqueue_locked(l, { [=] { ev->reached = number; }, [] { return true; } });
     }
     void wait(lane l, device_event& e) override
     {
+        const std::lock_guard<std::mutex> guard(d_lock);
         auto ev = static_cast<handle_t&>(e).e;
-        std::uint64_t number;
-        {
-            const std::lock_guard<std::mutex> guard(d_lock);
-            number = ev->recorded;
-        }
-        enqueue(l, { [] {}, [=] { return ev->reached >= number; } });
+        const std::uint64_t number = ev->recorded;
+        enqueue_locked(l, { [] {}, [=] { return ev->reached >= number; } });
     }
     void host_wait(device_event& e) override
     {
@@ -134,6 +129,11 @@ private:
     void enqueue(lane l, step s)
     {
         const std::lock_guard<std::mutex> guard(d_lock);
+        enqueue_locked(l, std::move(s));
+    }
+
+    void enqueue_locked(lane l, step s)
+    {
         d_lanes[static_cast<int>(l)].push_back(std::move(s));
         for (int n = d_random() % 8 == 0 ? d_random() % 8 : 0; n > 0; --n)
             run_one();
