@@ -9,6 +9,7 @@ import sys
 import traceback
 
 from . import sar_python as _sar
+from .image_sink import can_annotate
 
 VERSION = "0.1.0"
 
@@ -414,8 +415,8 @@ def do_demo(args):
     recording = os.path.join(args.output, "recording", "spotlight")
     image = os.path.join(args.output, "image")
     steps = [["simulate", recording] + quiet,
-             ["focus", recording + ".sigmf-meta", "-o", image, "--backend", args.backend,
-              "--annotate"] + quiet,
+             ["focus", recording + ".sigmf-meta", "-o", image, "--backend", args.backend]
+             + (["--annotate"] if can_annotate() else []) + quiet,
              ["measure", image]]
     for step in steps:
         _say(args, "\n$ gr_sar " + " ".join(step))

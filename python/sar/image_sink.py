@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Sink that writes images: NPY with the numbers, PNG to look at, JSON to know what it is."""
 
+import importlib.util
 import json
 import os
 
@@ -47,6 +48,11 @@ def to_picture(pixels, value="complex"):
     black, white = display_range(db)
     grey = np.clip((db - black) / (white - black), 0, 1)
     return (255 * np.nan_to_num(grey, neginf=0.0) + 0.5).astype(np.uint8), black, white
+
+
+def can_annotate():
+    """Is matplotlib there, which only figures with axes need?"""
+    return importlib.util.find_spec("matplotlib") is not None
 
 
 def write_annotated(path, pixels, value, grid, title=""):
@@ -142,6 +148,9 @@ class image_sink(python_stage, gr.sync_block):
         self._type = np.complex64 if dtype == "complex" else np.float32
         self._value = "complex" if dtype == "complex" else value
         self._annotate = bool(annotate)
+        if self._annotate and not can_annotate():
+            raise ValueError("annotate is set, but matplotlib is not installed; expected "
+                             "python3-matplotlib, or leave annotate off")
         if self._folder:
             os.makedirs(self._folder, exist_ok=True)
             if not os.access(self._folder, os.W_OK):
