@@ -58,8 +58,7 @@ acquisition_fields pulsed()
 
 } // namespace
 
-// ---- acquisition
-// -----------------------------------------------------------------------
+// ---- acquisition ----
 
 BOOST_AUTO_TEST_CASE(pulsed_acquisition)
 {
@@ -176,8 +175,7 @@ BOOST_AUTO_TEST_CASE(acquisition_errors_name_field_value_and_expectation)
         BOOST_TEST((waveform_from_name(to_string(w)) == w));
 }
 
-// ---- image_grid
-// ------------------------------------------------------------------------
+// ---- image_grid ----
 
 BOOST_AUTO_TEST_CASE(grid_positions_and_indices)
 {
@@ -221,8 +219,7 @@ BOOST_AUTO_TEST_CASE(grid_errors_name_field_value_and_expectation)
     BOOST_TEST(has(with([](F& f) { f.col_axis = { -1, 0, 0 }; }), "are parallel"));
 }
 
-// ---- trajectory
-// ------------------------------------------------------------------------
+// ---- trajectory ----
 
 BOOST_AUTO_TEST_CASE(straight_line_is_exact_on_uneven_times_far_from_the_origin)
 {
@@ -251,6 +248,21 @@ BOOST_AUTO_TEST_CASE(straight_line_is_exact_on_uneven_times_far_from_the_origin)
     // at the samples it is the samples
     for (std::size_t i = 0; i < times.size(); ++i)
         BOOST_TEST(length(sampled.position(times[i]) - positions[i]) < 2e-9);
+}
+
+BOOST_AUTO_TEST_CASE(acceleration_is_exact_on_uneven_times)
+{
+    // the slope of a parabola through three uneven samples is the parabola's
+    const auto truth = [](double t) {
+        return vec3{ 100 * t + 1.5 * t * t, -4 * t * t, 1000 - 3 * t };
+    };
+    const std::vector<double> times = { 0, 0.1, 0.5, 0.6, 2, 2.3, 3 };
+    std::vector<vec3> positions;
+    for (const double t : times)
+        positions.push_back(truth(t));
+    const auto t = trajectory::sampled(times, positions);
+    for (double s = 0.1; s <= 2.3; s += 0.01) // not in the first and last interval
+        BOOST_TEST(length(t.position(s) - truth(s)) < 1e-9);
 }
 
 BOOST_AUTO_TEST_CASE(curved_track_is_smooth_and_close)
@@ -331,8 +343,7 @@ BOOST_AUTO_TEST_CASE(trajectory_errors_name_the_row_and_the_time)
     BOOST_TEST(has(sentence_of([&] { rising.position(0.5); }), "moves vertically"));
 }
 
-// ---- window
-// ----------------------------------------------------------------------------
+// ---- window ----
 
 namespace {
 
@@ -447,8 +458,7 @@ BOOST_AUTO_TEST_CASE(bessel)
     BOOST_TEST(bessel_i0(10) == 2815.716628466254, boost::test_tools::tolerance(1e-14));
 }
 
-// ---- phasor, cf32, parallel_for, backend
-// -----------------------------------------------
+// ---- phasor, cf32, parallel_for, backend ----
 
 BOOST_AUTO_TEST_CASE(phasor_is_right_to_float_rounding)
 {

@@ -231,8 +231,7 @@ std::vector<cd> sampled_chirp(const acquisition_fields& f, int& first)
 
 } // namespace
 
-// ---- matched filter
-// --------------------------------------------------------------------
+// ---- matched filter ----
 
 BOOST_DATA_TEST_CASE(point_at_fractional_delay,
                      data::make({ 1.0, -1.0 }) *
@@ -423,8 +422,21 @@ BOOST_AUTO_TEST_CASE(partial_echoes_stay_in_their_place)
     BOOST_TEST(early < 0.02);
 }
 
-// ---- frequency domain
-// ------------------------------------------------------------------
+BOOST_DATA_TEST_CASE(padding_keeps_every_frequency,
+                     data::make({ 1, 2, 5, 6, 16, 21 }) * data::make({ 1, 2, 3, 5 }),
+                     length,
+                     over)
+{
+    // the CUDA kernel gathers by this function, the CPU copies in two runs
+    const int padded = length * over;
+    std::vector<int> expected(padded, -1);
+    for (int k = -(length / 2); k <= length / 2; ++k)
+        expected[(k + padded) % padded] = (k + length) % length;
+    for (int j = 0; j < padded; ++j)
+        BOOST_TEST(gr::sar::kernel::padded_source_bin(j, length, padded) == expected[j]);
+}
+
+// ---- frequency domain ----
 
 namespace {
 
@@ -566,8 +578,7 @@ BOOST_DATA_TEST_CASE(fmcw_ramps_and_signs,
     }
 }
 
-// ---- robustness
-// ------------------------------------------------------------------------
+// ---- robustness ----
 
 BOOST_DATA_TEST_CASE(lines_that_are_not_finite, data::make({ false, true }), fx)
 {
