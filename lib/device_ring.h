@@ -176,8 +176,8 @@ private:
     };
     std::array<read_mark, 8> d_marks; // of the only reader, the oldest at d_next_mark
     std::size_t d_next_mark = 0;
-    std::uint64_t d_read_ahead = 0; // of all readers,
-    std::size_t d_read_aheads = 0;  // of which so many have said
+    std::uint64_t d_read_ahead = 0;  // of all readers,
+    std::size_t d_read_aheads = 0;   // of which so many have said
     std::uint64_t d_upload_seen = 0; // number of the upload the compute lane waits for
     std::uint64_t d_mirrored = 0;    // items of a plain host ring in both halves
 
