@@ -194,14 +194,14 @@ def focused(acq, grid, track, pulses, lines):
             step = np.exp(-acq.phase_sign * 2j * np.pi * (f[1] - f[0]) * (2 * measured / C))
             value = np.polynomial.polynomial.polyval(step, line) * rvp / n
             value = value * np.exp(-acq.phase_sign * 2j * np.pi * (f[0] - fc) * 2 * measured / C)
-            value = value * np.exp(-acq.phase_sign * 2j * np.pi * np.mod(2 * fc * r / C, 1))
+            value = value * np.exp(-acq.phase_sign * 2j * np.pi * np.mod(2 * fc * measured / C, 1))
         else:
             s = ifftshift(np.pad(fftshift(fft(line) * matched), (n * (q - 1) // 2,) * 2))
             fine = ifft(s) * q
             x = (measured - acq.slant_range_first_m) * 2 * acq.sample_rate_hz * q / C
             k = np.floor(x).astype(int)
             value = fine[k] + (x - k) * (fine[k + 1] - fine[k])
-            value = value * np.exp(2j * np.pi * np.mod(2 * acq.carrier_hz * r / C, 1))
+            value = value * np.exp(2j * np.pi * np.mod(2 * acq.carrier_hz * measured / C, 1))
         image += value / pulses
     return image
 
