@@ -21,12 +21,14 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 top=$work/gr-sar-gpu
 site=/usr/lib/python3/dist-packages
-mkdir -p "$top"/{lib,bin,py/lib,py/site/gnuradio,tests,data,examples}
+mkdir -p "$top"/{lib,bin,py/lib,py/site/gnuradio,tests,data,python/sar}
 
 # our own: library, module, tests, recordings
 cp -L "$build"/lib/libgnuradio-sar.so* "$top/lib/"
 cp -rL "$build/test_modules/gnuradio/sar" "$top/py/site/gnuradio/"
-cp "$root"/python/sar/{gr_sar,conftest.py,qa_*.py} "$top/tests/"
+cp "$root"/python/sar/{conftest.py,qa_*.py} "$top/tests/"
+cp "$root"/python/sar/gr_sar "$top/python/sar/"
+cp -r "$root/docs" "$top/"
 find "$build/kernels" "$build/lib" -maxdepth 1 -name 'qa_*' -type f -executable -exec cp {} "$top/tests/" \;
 cp "$root"/cmake/gpu_check.sh "$top/check"
 cp "$root"/cmake/{cuda_trace.cc,gpu_trace_flowgraph.py} "$top/tests/"

@@ -10,7 +10,7 @@ top=$(cd "$(dirname "$(readlink -f "$0")")" && pwd)
 results=${1:-$top/results}
 mkdir -p "$results"
 export PYTHONHOME=$top/py PYTHONPATH=$top/py/site PYTHONDONTWRITEBYTECODE=1
-export GR_CONF_CONTROLPORT_ON=False GR_DONT_LOAD_PREFS=1
+export GR_CONF_CONTROLPORT_ON=False GR_DONT_LOAD_PREFS=1 GR_CONF_LOG_LOG_FILE=stdout
 cuda=${CUDA_HOME:-/usr/local/cuda}
 ours=$top/lib:$cuda/lib64:$cuda/extras/CUPTI/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export SAR_REQUIRE_GPU=1 SAR_DATA=$top/data SAR_TEST_BACKENDS=${SAR_TEST_BACKENDS:-cpu,emulated,cuda}
@@ -78,10 +78,10 @@ if want trace; then
 fi
 if want focus; then
     for backend in cpu cuda; do
-        step "demo_$backend" "$py" "$top/tests/gr_sar" demo --backend $backend -o "$results/demo_$backend"
+        step "demo_$backend" "$py" "$top/python/sar/gr_sar" demo --backend $backend -o "$results/demo_$backend"
         tail -n 30 "$results/demo_$backend.log"
         gotcha=("$top"/data/afrl_gotcha_pass1_hh/*.mat)
-        [ -e "${gotcha[0]}" ] && step "gotcha_$backend" "$py" "$top/tests/gr_sar" focus "${gotcha[@]}" \
+        [ -e "${gotcha[0]}" ] && step "gotcha_$backend" "$py" "$top/python/sar/gr_sar" focus "${gotcha[@]}" \
             --backend $backend -o "$results/gotcha_$backend"
     done
 fi

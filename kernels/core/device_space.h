@@ -62,8 +62,9 @@ public:
     virtual std::unique_ptr<ring_memory> make_host_ring(std::size_t bytes,
                                                         bool aliased) = 0;
 
-    //! Enqueue a copy. Upload: to device memory; download: to host memory; compute: within
-    //! the device. Host memory is to be that of make_host_ring(): its first half if aliased.
+    //! Enqueue a copy. Upload: to device memory; download: to host memory; compute:
+    //! within the device. Host memory is to be that of make_host_ring(): its first half
+    //! if aliased.
     virtual void copy(void* to, const void* from, std::size_t bytes, lane l) = 0;
     virtual std::unique_ptr<device_event> make_event() = 0;
     virtual void record(device_event& e, lane l) = 0;
@@ -97,8 +98,8 @@ private:
  *
  * It notices a mix-up of host and device memory: a copy in the wrong direction, or one
  * beyond the page-locked half of a host ring, throws; and the source of an upload or a
- * download between rings is spoiled afterwards, so that whoever reads it on the wrong side
- * gets wrong data.
+ * download between rings is spoiled afterwards, so that whoever reads it on the wrong
+ * side gets wrong data.
  */
 SAR_KERNEL_API device_space& emulated_device(int index);
 

@@ -153,7 +153,8 @@ std::vector<vec3> trajectory::positions(double start_s, double prf_hz, int pulse
         try {
             out[n] = position(start_s + n / prf_hz);
         } catch (const std::out_of_range& e) {
-            throw std::out_of_range(sentence("pulse ", n, " of ", pulses, ": ", e.what()));
+            throw std::out_of_range(
+                sentence("pulse ", n, " of ", pulses, ": ", e.what()));
         }
     }
     return out;

@@ -69,8 +69,7 @@ public:
         const bool over_frequency = d_params.acq.in_frequency_domain();
         std::vector<cf64> sum(d_model.samples, cf64{ 0, 0 });
         for (const point_target& t : d_params.targets) {
-            double range_m =
-                length(t.position_m - antenna) + d_params.acq->range_bias_m;
+            double range_m = length(t.position_m - antenna) + d_params.acq->range_bias_m;
             if (d_params.acq->range_from == range_reference::point)
                 range_m -= length(d_params.acq->reference_point_m - antenna);
             const cf64 a = { t.amplitude.real(), t.amplitude.imag() };

@@ -29,7 +29,8 @@ acquisition_fields pulsed()
     return f;
 }
 
-point_target_source_params one_target(const acquisition_fields& f, double range_m, cd a = 1)
+point_target_source_params
+one_target(const acquisition_fields& f, double range_m, cd a = 1)
 {
     // the antenna stands at the origin, the target on the y axis
     point_target_source_params p{ acquisition(f),
@@ -80,7 +81,9 @@ BOOST_AUTO_TEST_CASE(whole_sample_delay_starts_where_it_should)
             continue;
         }
         const double t = (n - 20) / 100e6;
-        close(x[n], cd(0, 2) * carrier * phasor(0.5 * kr * (t - 80e-9) * (t - 80e-9)), 1e-6);
+        close(x[n],
+              cd(0, 2) * carrier * phasor(0.5 * kr * (t - 80e-9) * (t - 80e-9)),
+              1e-6);
     }
 }
 
@@ -93,7 +96,8 @@ BOOST_AUTO_TEST_CASE(phase_turns_by_half_a_wavelength)
     // the chirp itself moves by 16 mm only: look in the middle, where it is stationary
     const int middle = static_cast<int>(std::lround(30 / 1.49896 + 8));
     close(far[middle] / near[middle], -1, 0.02);
-    // and exp(-j 4 pi f0 R / c), not +j: a sixteenth of a wavelength is an eighth of a turn
+    // and exp(-j 4 pi f0 R / c), not +j: a sixteenth of a wavelength is an eighth of a
+    // turn
     const auto eighth = line_of(one_target(pulsed(), 9030 + lambda / 16));
     close(eighth[middle] / near[middle], std::polar(1.0, -M_PI / 4), 0.02);
 }
@@ -212,7 +216,8 @@ BOOST_AUTO_TEST_CASE(phase_history_and_reference_point)
         f.reference_point_m = { 0, 10, 3 };
         auto p = one_target(f, 0);
         p.track = trajectory::straight({ 7000, 100, 5000 }, { 0, 100, 0 });
-        p.targets = { { { -15.6, 21.55, 0 }, { 0.5, -0.25 } }, { { 3, 4, 0.5 }, { 1, 0 } } };
+        p.targets = { { { -15.6, 21.55, 0 }, { 0.5, -0.25 } },
+                      { { 3, 4, 0.5 }, { 1, 0 } } };
         p.pulses = 4;
         const auto x = line_of(p, 3);
         // 100 m/s and one pulse a second: pulse 3 is 300 m on, not 3 m

@@ -118,33 +118,38 @@ acquisition make_acquisition(const py::kwargs& kwargs, acquisition_fields f = {}
 
 void bind_core(py::module& m)
 {
-    py::class_<acquisition> acq(m,
-                                "acquisition",
-                                "The parameters of a recording, checked; immutable.\n\n"
-                                "Keyword arguments and units: see docs/blocks/acquisition.md.");
+    py::class_<acquisition> acq(
+        m,
+        "acquisition",
+        "The parameters of a recording, checked; immutable.\n\n"
+        "Keyword arguments and units: see docs/blocks/acquisition.md.");
     acq.def(py::init([](const py::kwargs& k) { return make_acquisition(k); }))
-        .def("replace",
-             [](const acquisition& a, const py::kwargs& k) {
-                 return make_acquisition(k, a.fields());
-             },
-             "A copy with some parameters replaced, checked again.")
+        .def(
+            "replace",
+            [](const acquisition& a, const py::kwargs& k) {
+                return make_acquisition(k, a.fields());
+            },
+            "A copy with some parameters replaced, checked again.")
         .def("to_dict", [](const acquisition& a) { return to_dict(a); })
         .def("in_frequency_domain", &acquisition::in_frequency_domain)
         .def("bandwidth_hz", &acquisition::bandwidth_hz)
         .def("centre_frequency_hz", &acquisition::centre_frequency_hz)
         .def("wavelength_m", &acquisition::wavelength_m)
         .def("pulse_samples", &acquisition::pulse_samples)
-        .def("compressed_axis", &acquisition::compressed_axis, py::arg("oversampling") = 1)
+        .def(
+            "compressed_axis", &acquisition::compressed_axis, py::arg("oversampling") = 1)
         .def("__repr__",
              [](const acquisition& a) {
                  return "sar.acquisition(**" + std::string(py::repr(to_dict(a))) + ")";
              })
-        .def("__getattr__", [](const acquisition& a, const std::string& name) -> py::object {
-            const py::dict d = to_dict(a);
-            if (!d.contains(name))
-                throw py::attribute_error("acquisition has no attribute '" + name + "'");
-            return d[name.c_str()];
-        });
+        .def("__getattr__",
+             [](const acquisition& a, const std::string& name) -> py::object {
+                 const py::dict d = to_dict(a);
+                 if (!d.contains(name))
+                     throw py::attribute_error("acquisition has no attribute '" + name +
+                                               "'");
+                 return d[name.c_str()];
+             });
 
     py::class_<range_axis>(m, "range_axis", "Axis of range-compressed lines.")
         .def_readonly("samples", &range_axis::samples)
@@ -154,14 +159,16 @@ void bind_core(py::module& m)
         .def_readonly("bandwidth_hz", &range_axis::bandwidth_hz)
         .def_readonly("range_bias_m", &range_axis::range_bias_m)
         .def_readonly("reference_point_m", &range_axis::reference_point_m)
-        .def_property_readonly("range_reference",
-                               [](const range_axis& a) { return to_string(a.range_from); })
+        .def_property_readonly(
+            "range_reference",
+            [](const range_axis& a) { return to_string(a.range_from); })
         .def("occupied_band", &range_axis::occupied_band);
 
-    py::class_<image_grid>(m,
-                           "image_grid",
-                           "A plane of pixels: pixel (i, j) at origin_m + i row_spacing_m "
-                           "row_axis + j col_spacing_m col_axis; immutable.")
+    py::class_<image_grid>(
+        m,
+        "image_grid",
+        "A plane of pixels: pixel (i, j) at origin_m + i row_spacing_m "
+        "row_axis + j col_spacing_m col_axis; immutable.")
         .def(py::init([](vec3 origin,
                          vec3 row_axis,
                          vec3 col_axis,
@@ -214,24 +221,27 @@ void bind_core(py::module& m)
         .def("to_dict", [](const image_grid& g) { return to_dict(g); })
         .def("position", &image_grid::position, py::arg("row"), py::arg("col"))
         .def("normal", &image_grid::normal)
-        .def("index_of",
-             [](const image_grid& g, vec3 p) {
-                 double r, c;
-                 g.index_of(p, r, c);
-                 return std::make_pair(r, c);
-             },
-             py::arg("point_m"),
-             "Fractional (row, column) of the point's projection onto the plane.")
+        .def(
+            "index_of",
+            [](const image_grid& g, vec3 p) {
+                double r, c;
+                g.index_of(p, r, c);
+                return std::make_pair(r, c);
+            },
+            py::arg("point_m"),
+            "Fractional (row, column) of the point's projection onto the plane.")
         .def("__repr__",
              [](const image_grid& g) {
                  return "sar.image_grid(**" + std::string(py::repr(to_dict(g))) + ")";
              })
-        .def("__getattr__", [](const image_grid& g, const std::string& name) -> py::object {
-            const py::dict d = to_dict(g);
-            if (!d.contains(name))
-                throw py::attribute_error("image_grid has no attribute '" + name + "'");
-            return d[name.c_str()];
-        });
+        .def("__getattr__",
+             [](const image_grid& g, const std::string& name) -> py::object {
+                 const py::dict d = to_dict(g);
+                 if (!d.contains(name))
+                     throw py::attribute_error("image_grid has no attribute '" + name +
+                                               "'");
+                 return d[name.c_str()];
+             });
 
     py::class_<trajectory>(m, "trajectory", "Where the antenna is at a given time.")
         .def_static("straight",
@@ -262,28 +272,33 @@ void bind_core(py::module& m)
         .def("irw", &window::irw)
         .def("name", &window::name);
 
-    m.def("backend_description",
-          [](const std::string& name, int device) {
-              return choose_target(backend_from_name(name), device).description;
-          },
-          py::arg("backend") = "auto",
-          py::arg("device") = 0,
-          "Where a block with this backend would run, with the reason; raises RuntimeError "
-          "with the reason when it cannot.");
-    m.def("device_stats", [](const std::string& name, int device) {
-        const compute_target t = choose_target(backend_from_name(name), device);
-        py::dict d;
-        if (t.space) {
-            auto& s = t.space->stats();
-            d["host_waits"] = s.host_waits.load();
-            d["uploads"] = s.uploads.load();
-            d["downloads"] = s.downloads.load();
-            d["device_copies"] = s.device_copies.load();
-            d["rings"] = s.rings.load();
-            d["ring_bytes"] = s.ring_bytes.load();
-        }
-        return d;
-    }, py::arg("backend"), py::arg("device") = 0,
-       "Counters of a device: waits of the host, copies, device rings alive.");
+    m.def(
+        "backend_description",
+        [](const std::string& name, int device) {
+            return choose_target(backend_from_name(name), device).description;
+        },
+        py::arg("backend") = "auto",
+        py::arg("device") = 0,
+        "Where a block with this backend would run, with the reason; raises RuntimeError "
+        "with the reason when it cannot.");
+    m.def(
+        "device_stats",
+        [](const std::string& name, int device) {
+            const compute_target t = choose_target(backend_from_name(name), device);
+            py::dict d;
+            if (t.space) {
+                auto& s = t.space->stats();
+                d["host_waits"] = s.host_waits.load();
+                d["uploads"] = s.uploads.load();
+                d["downloads"] = s.downloads.load();
+                d["device_copies"] = s.device_copies.load();
+                d["rings"] = s.rings.load();
+                d["ring_bytes"] = s.ring_bytes.load();
+            }
+            return d;
+        },
+        py::arg("backend"),
+        py::arg("device") = 0,
+        "Counters of a device: waits of the host, copies, device rings alive.");
     m.attr("speed_of_light") = speed_of_light;
 }

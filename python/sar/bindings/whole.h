@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include <pybind11/pybind11.h>
 #include <limits>
+#include <pybind11/pybind11.h>
 #include <stdexcept>
 #include <string>
 
