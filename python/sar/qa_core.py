@@ -169,3 +169,30 @@ def test_backend_description():
     assert "emulated" in sar.backend_description("emulated")
     with pytest.raises(ValueError, match="backend is 'gpu'"):
         sar.backend_description("gpu")
+
+
+def test_gpu_that_is_hidden():
+    """auto takes the CPU and says why; cuda fails with the reason; nothing aborts."""
+    import os
+    import subprocess
+    import sys
+
+    program = (
+        "from gnuradio import sar\n"
+        "print(sar.backend_description('auto'))\n"
+        "b = sar.pulse_compression(sar.acquisition(waveform='frequency_domain', samples=8,\n"
+        "    carrier_hz=9e9, prf_hz=1, frequency_step_hz=1e6), backend='auto')\n"
+        "assert b.backend().startswith('cpu (')\n"
+        "try:\n"
+        "    sar.detect(8, backend='cuda')\n"
+        "except RuntimeError as e:\n"
+        "    print('no:', e)\n")
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True,
+                          env=dict(os.environ, CUDA_VISIBLE_DEVICES=""))
+    assert done.returncode == 0, done.stderr
+    said = [line for line in done.stdout.splitlines() if line.startswith(("cpu (", "no: "))]
+    assert len(said) == 2
+    # a reason, and for a build without CUDA the option to set
+    assert any(reason in said[1] for reason in ("no CUDA device", "CUDA cannot start",
+                                                "-DENABLE_CUDA=ON"))
+    assert said[1].startswith("no: backend 'cuda' cannot be used: ")

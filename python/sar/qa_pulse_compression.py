@@ -2,6 +2,7 @@
 """pulse_compression as a block: streams, tags, errors, end of stream."""
 
 import inspect
+import os
 
 import numpy as np
 import pmt
@@ -240,3 +241,30 @@ def test_signature_in_the_documentation():
     assert inspect.cleandoc(doc)
     for part in "oversampling", "= 1", "'rect'", "= []", "'auto'", "= 0":
         assert part in doc
+
+
+def backends_here():
+    return os.environ.get("SAR_TEST_BACKENDS", "cpu,emulated").split(",")
+
+
+def test_blocks_of_equal_size_side_by_side():
+    """Two blocks with the same transform in one flowgraph, a thread each: equal bytes."""
+    rng = np.random.default_rng(24)
+    for backend in backends_here():
+        acq = pulsed()
+        lines = (rng.normal(size=(40, 600)) + 1j * rng.normal(size=(40, 600))).astype(np.complex64)
+        first = None
+        for _ in range(200):
+            tb = gr.top_block()
+            sinks = []
+            for _ in range(2):
+                source = blocks.vector_source_c(lines.ravel().tolist(), False, 600)
+                block = sar.pulse_compression(acq, 2, backend=backend)
+                sink = blocks.vector_sink_c(1200)
+                tb.connect(source, block, sink)
+                sinks.append((block, sink))
+            tb.run()
+            results = [np.array(s.data(), np.complex64).tobytes() for _, s in sinks]
+            first = first or results[0]
+            assert results[0] == first and results[1] == first
+            assert len(first) == 40 * 1200 * 8
