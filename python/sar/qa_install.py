@@ -83,7 +83,7 @@ int main()
     std::printf("%s %.3f\\n", block->backend().c_str(), gr::sar::window("rect").irw());
 }
 """)
-    steps = [["cmake", "-S", str(tmp_path), "-B", str(tmp_path / "b"),
+    steps = [["cmake", "-G", "Ninja", "-S", str(tmp_path), "-B", str(tmp_path / "b"),
               f"-DCMAKE_PREFIX_PATH={prefix}"],
              ["cmake", "--build", str(tmp_path / "b")], [str(tmp_path / "b" / "user")]]
     for step in steps:
