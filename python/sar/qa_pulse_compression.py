@@ -3,6 +3,8 @@
 
 import inspect
 import os
+import subprocess
+import sys
 
 import numpy as np
 import pmt
@@ -268,3 +270,55 @@ def test_blocks_of_equal_size_side_by_side():
             first = first or results[0]
             assert results[0] == first and results[1] == first
             assert len(first) == 40 * 1200 * 8
+
+
+PROGRAM = """
+import hashlib, sys
+import numpy as np
+from gnuradio import blocks, gr, sar
+rng = np.random.default_rng(5)
+x = (rng.normal(size=(64, 600)) + 1j * rng.normal(size=(64, 600))).astype(np.complex64)
+acq = sar.acquisition(waveform="pulsed_lfm", samples=600, carrier_hz=9.6e9, prf_hz=1000,
+                      sample_rate_hz=100e6, pulse_length_s=2e-6, chirp_rate_hz_per_s=4e13,
+                      slant_range_first_m=5000)
+out = set()
+for _ in range(20):
+    tb = gr.top_block()
+    sink = blocks.vector_sink_c(1200)
+    tb.connect(blocks.vector_source_c(x.ravel().tolist(), False, 600),
+               sar.pulse_compression(acq, 2, backend=sys.argv[1], device=int(sys.argv[2])), sink)
+    tb.run()
+    out.add(hashlib.sha256(np.array(sink.data(), np.complex64).tobytes()).hexdigest())
+print("digest", *out)
+"""
+
+
+@pytest.mark.parametrize("backend", backends_here())
+def test_two_processes_on_one_device(backend):
+    """At the same time, again and again: one result."""
+    programs = [subprocess.Popen([sys.executable, "-c", PROGRAM, backend, "0"],
+                                 stdout=subprocess.PIPE, text=True) for _ in range(2)]
+    said = [p.communicate()[0] for p in programs]
+    assert [p.returncode for p in programs] == [0, 0]
+    digests = [line for s in said for line in s.splitlines() if line.startswith("digest")]
+    assert len(set(digests)) == 1 and len(digests[0].split()) == 2
+
+
+@pytest.mark.parametrize("backend", [b for b in backends_here() if b != "cpu"])
+def test_one_device_after_another(backend):
+    """Plans and memory belong to a device: block on device 0, then on 1, in one process."""
+    devices = 0
+    while devices < 8:
+        try:
+            sar.backend_description(backend, devices)
+        except RuntimeError:
+            break
+        devices += 1
+    rng = np.random.default_rng(26)
+    lines = (rng.normal(size=(30, 600)) + 1j * rng.normal(size=(30, 600))).astype(np.complex64)
+    truth, _ = run(sar.pulse_compression(pulsed(), 2, backend="cpu"), lines, 1200)
+    for device in list(range(devices)) + [0]:
+        block = sar.pulse_compression(pulsed(), 2, backend=backend, device=device)
+        assert f"{backend}:{device}" in block.backend()
+        out, _ = run(block, lines, 1200)
+        assert np.linalg.norm(out - truth) < 1e-5 * np.linalg.norm(truth)

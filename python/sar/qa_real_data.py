@@ -124,3 +124,71 @@ def test_rail_reflectors(rail, backend):
             for t in truth]
     assert max(offsets[0.46]) < 0.20, offsets
     assert min(offsets[0.0]) > 0.25, offsets
+
+
+def english_bay(radarsat):
+    """Recording with the positions of a straight flight at the effective velocity."""
+    rec = open_recording(os.path.join(radarsat, "english_bay_ships.sigmf-meta"))
+    acq = rec.acq
+    t = np.arange(len(rec)) / acq.prf_hz
+    rec.tx = np.stack([acq.effective_velocity_m_s * t, 0 * t, 0 * t], axis=1)
+    return rec
+
+
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize("accuracy", ["auto", "exact"])
+def test_english_bay_from_orbit(radarsat, backend, accuracy):
+    """988 km: a float phase would be wrong by radians. Against float64, and a ship in focus."""
+    rec = english_bay(radarsat)
+    acq = rec.acq
+    sine = acq.wavelength_m() * acq.doppler_centroid_hz / (2 * acq.effective_velocity_m_s)
+    cell = sar.speed_of_light / (2 * acq.sample_rate_hz)
+    r0 = acq.slant_range_first_m
+    # plane of closest range (rows) and along track (columns), around the brightest ship;
+    # lines refer to the start of the pulse, so no cell is lost at the near side
+    ship = (acq.effective_velocity_m_s * len(rec) / 2 / acq.prf_hz + (r0 + 30 * cell) * sine
+            - 3000 + 489 * 6.0, np.sqrt(1 - sine**2) * r0 + 140 * cell, 0)
+    grid = sar.image_grid.centred(ship, (0, 1, 0), (1, 0, 0), cell, 6.0, 96, 97)
+    image, report = focus(rec, grid, window="kaiser(2.5)", backend=backend, accuracy=accuracy)
+    assert report["accuracy"]["phase_error_bound_rad"] < 0.01
+    key = "english bay"
+    if key not in _truth:
+        lines = reference.compress(acq, rec.lines(), 4, "kaiser(2.5)")
+        _truth[key] = reference.backproject(acq, lines, rec.tx, grid, oversampling=4)
+    truth = _truth[key]
+    correlation = abs(np.vdot(image, truth)) / np.linalg.norm(image) / np.linalg.norm(truth)
+    assert correlation > 0.99999
+    assert energy_db(image, truth) < -50
+    # focused: the ship stands far above the water, which a wrong phase would spread it over
+    assert 20 * np.log10(np.abs(image).max() / np.median(np.abs(image))) > 35
+
+
+def test_sdr_doppler_signs(tmp_path):
+    """5.8 GHz CW through GNU Radio: a person walks to and fro; swapped I/Q mirrors the signs."""
+    from conftest import _set
+    from scipy.io import wavfile
+
+    folder = _set("kth_sdr_coffee_can")
+    rate, i = wavfile.read(os.path.join(folder, "sdr_cw_single_real.wav"))
+    _, q = wavfile.read(os.path.join(folder, "sdr_cw_single_imag.wav"))
+    x = (i.astype(np.float32) + 1j * q.astype(np.float32)).astype(np.complex64)
+    samples = 1024
+    x = x[: len(x) // samples * samples].reshape(-1, samples)
+    acq = sar.acquisition(waveform="replica", samples=samples, carrier_hz=5.8e9,
+                          prf_hz=rate / samples, sample_rate_hz=rate,
+                          replica_bandwidth_hz=rate)
+    name = str(tmp_path / "walk")
+    sar.write_sigmf(name, x, acq, datatype="ci16_le", replica=[1.0])
+
+    def balance(swap, first_s, last_s):
+        """Power at positive over power at negative Doppler, 5 to 80 Hz, dB."""
+        rec = open_recording(name + ".sigmf-meta", swap_iq=swap)
+        y = rec.lines().ravel()[int(first_s * rate): int(last_s * rate)]
+        spectrum = np.abs(np.fft.fft((y - y.mean()) * np.hanning(len(y)))) ** 2
+        f = np.fft.fftfreq(len(y), 1 / rate)
+        return 10 * np.log10(spectrum[(f > 5) & (f < 80)].sum()
+                             / spectrum[(f < -5) & (f > -80)].sum())
+
+    for first, last, sign in ((6, 10, 1), (11, 14, -1), (17.5, 20, 1), (22, 25, -1), (27, 33, 1)):
+        assert sign * balance(False, first, last) > 6, (first, last)
+        assert sign * balance(True, first, last) < -6, (first, last)
