@@ -13,7 +13,7 @@ export PYTHONHOME=$top/py PYTHONPATH=$top/py/site PYTHONDONTWRITEBYTECODE=1
 export GR_CONF_CONTROLPORT_ON=False GR_DONT_LOAD_PREFS=1 GR_CONF_LOG_LOG_FILE=stdout
 cuda=${CUDA_HOME:-/usr/local/cuda}
 ours=$top/lib:$cuda/lib64:$cuda/extras/CUPTI/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
-export SAR_REQUIRE_GPU=1 SAR_DATA=$top/data SAR_TEST_BACKENDS=${SAR_TEST_BACKENDS:-cpu,emulated,cuda}
+export SAR_REQUIRE_GPU=1 SAR_DATA=$top/data
 export SAR_SOURCE_DIR=$top HOME=${HOME:-/tmp}
 py=$top/bin/python3
 failed=()

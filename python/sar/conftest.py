@@ -36,3 +36,68 @@ def rail():
 @pytest.fixture
 def radarsat():
     return _set("radarsat1_vancouver")
+
+
+# ---- backends ---------------------------------------------------------------------------
+
+
+def backends():
+    """Backends to parametrize a test with. CUDA without a GPU is skipped, visibly; with
+    SAR_REQUIRE_GPU set that is a failure."""
+    from gnuradio import sar
+
+    try:
+        sar.backend_description("cuda")
+    except RuntimeError as why:
+        if os.environ.get("SAR_REQUIRE_GPU", "0") != "0":
+            raise
+        cuda = pytest.param("cuda", marks=pytest.mark.skip(reason=str(why)))
+    else:
+        cuda = "cuda"
+    return ["cpu", "emulated", cuda]
+
+
+# ---- to_device, to_host, tee: what their tests share ------------------------------------
+
+VLEN, ITEMS = 1000, 500
+WRONG_PARAMETERS = [
+    (dict(vlen=0), "vlen is 0"),
+    (dict(vlen=2048.5), "vlen is 2048.5"),
+    (dict(vlen=8, itemsize=0), "itemsize is 0"),
+    (dict(vlen=1 << 28), "2147483647"),
+    (dict(vlen=8, backend="gpu"), "backend is 'gpu'"),
+    (dict(vlen=8, device=-1), "device is -1"),
+]
+
+
+def plumbing_source():
+    """(source block, its values): items of VLEN random values, each seventh tagged."""
+    import numpy as np
+    import pmt
+    from gnuradio import blocks, gr
+
+    rng = np.random.default_rng(1)
+    data = rng.normal(size=(2, ITEMS * VLEN)).astype(np.float32).T.copy().view(np.complex64)[:, 0]
+    tags = [gr.python_to_tag((k, pmt.intern("line"), pmt.from_long(k))) for k in range(0, ITEMS, 7)]
+    return blocks.vector_source_c(data, False, VLEN, tags), data
+
+
+def plumbing_sink(tb, block, port):
+    from gnuradio import blocks
+
+    sink = blocks.vector_sink_c(VLEN)
+    tb.connect((block, port), sink)
+    return sink
+
+
+def check_plumbing(block, sinks, data):
+    """The block worked without an error; every sink has all values and tags."""
+    import numpy as np
+    import pmt
+
+    assert block.error() == ""
+    assert block.work_calls() > 0
+    for sink in sinks:
+        np.testing.assert_array_equal(np.array(sink.data(), np.complex64), data)
+        assert [(t.offset, pmt.to_long(t.value)) for t in sink.tags()] == [
+            (k, k) for k in range(0, ITEMS, 7)]

@@ -1,18 +1,17 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
 """bp_accumulator in flowgraphs: images, apertures, ends of streams, errors."""
-import os
 import re
 import threading
 
 import numpy as np
 import pmt
 import pytest
+from conftest import backends
 from gnuradio import blocks, gr, sar
 
 C = sar.speed_of_light
 CELL = C / (2 * 200e6)
-BACKENDS = ["cpu", "emulated"] + (["cuda"] if os.environ.get("SAR_REQUIRE_GPU") else [])
 SAMPLES, OVERSAMPLING = 200, 4
 
 
@@ -118,7 +117,7 @@ def scene():
     return axis, positions, lines_of(axis, positions, TARGETS)
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", backends())
 def test_image_at_the_end_of_the_stream(scene, backend):
     axis, positions, lines = scene
     grid = sar.image_grid.centred(**GRID)
@@ -150,7 +149,7 @@ def test_exact_and_every_interpolation(scene):
         assert block.report()["accuracy_used"] == "exact"
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", backends())
 def test_sliding_aperture(scene, backend):
     axis, positions, lines = scene
     grid = sar.image_grid.centred(**GRID)
@@ -216,7 +215,7 @@ def test_one_input_ends_early(scene, capfd, lines_left, positions_left):
     assert count[3] == ("compressed lines" if lines_left else "positions")
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", backends())
 def test_broken_positions_are_skipped_and_counted(scene, backend, capfd):
     axis, positions, lines = scene
     broken = positions.copy()

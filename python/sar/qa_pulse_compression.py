@@ -2,13 +2,13 @@
 """pulse_compression as a block: streams, tags, errors, end of stream."""
 
 import inspect
-import os
 import subprocess
 import sys
 
 import numpy as np
 import pmt
 import pytest
+from conftest import backends
 from gnuradio import blocks, gr, sar
 
 C = sar.speed_of_light
@@ -245,31 +245,27 @@ def test_signature_in_the_documentation():
         assert part in doc
 
 
-def backends_here():
-    return os.environ.get("SAR_TEST_BACKENDS", "cpu,emulated").split(",")
-
-
-def test_blocks_of_equal_size_side_by_side():
+@pytest.mark.parametrize("backend", backends())
+def test_blocks_of_equal_size_side_by_side(backend):
     """Two blocks with the same transform in one flowgraph, a thread each: equal bytes."""
     rng = np.random.default_rng(24)
-    for backend in backends_here():
-        acq = pulsed()
-        lines = (rng.normal(size=(40, 600)) + 1j * rng.normal(size=(40, 600))).astype(np.complex64)
-        first = None
-        for _ in range(200):
-            tb = gr.top_block()
-            sinks = []
-            for _ in range(2):
-                source = blocks.vector_source_c(lines.ravel().tolist(), False, 600)
-                block = sar.pulse_compression(acq, 2, backend=backend)
-                sink = blocks.vector_sink_c(1200)
-                tb.connect(source, block, sink)
-                sinks.append((block, sink))
-            tb.run()
-            results = [np.array(s.data(), np.complex64).tobytes() for _, s in sinks]
-            first = first or results[0]
-            assert results[0] == first and results[1] == first
-            assert len(first) == 40 * 1200 * 8
+    acq = pulsed()
+    lines = (rng.normal(size=(40, 600)) + 1j * rng.normal(size=(40, 600))).astype(np.complex64)
+    first = None
+    for _ in range(200):
+        tb = gr.top_block()
+        sinks = []
+        for _ in range(2):
+            source = blocks.vector_source_c(lines.ravel().tolist(), False, 600)
+            block = sar.pulse_compression(acq, 2, backend=backend)
+            sink = blocks.vector_sink_c(1200)
+            tb.connect(source, block, sink)
+            sinks.append(sink)
+        tb.run()
+        results = [np.array(s.data(), np.complex64).tobytes() for s in sinks]
+        first = first or results[0]
+        assert results[0] == first and results[1] == first
+        assert len(first) == 40 * 1200 * 8
 
 
 PROGRAM = """
@@ -293,7 +289,7 @@ print("digest", *out)
 """
 
 
-@pytest.mark.parametrize("backend", backends_here())
+@pytest.mark.parametrize("backend", backends())
 def test_two_processes_on_one_device(backend):
     """At the same time, again and again: one result."""
     programs = [subprocess.Popen([sys.executable, "-c", PROGRAM, backend, "0"],
@@ -304,7 +300,7 @@ def test_two_processes_on_one_device(backend):
     assert len(set(digests)) == 1 and len(digests[0].split()) == 2
 
 
-@pytest.mark.parametrize("backend", [b for b in backends_here() if b != "cpu"])
+@pytest.mark.parametrize("backend", [b for b in backends() if b != "cpu"])
 def test_one_device_after_another(backend):
     """Plans and memory belong to a device: block on device 0, then on 1, in one process."""
     devices = 0

@@ -5,10 +5,10 @@ Geometry: spotlight at X band, 0.5 m cells, targets in the middle, near and far,
 right of the scene, not on a line and unevenly spaced, so that a mirrored image fails.
 """
 import math
-import os
 
 import numpy as np
 import pytest
+from conftest import backends
 from gnuradio import blocks, gr
 
 from gnuradio import sar
@@ -26,11 +26,6 @@ SPACING_M = 0.2
 
 # (along the look direction on the ground, across it), m: middle, corners, edges
 TARGETS = [(0.3, -0.4), (22.1, 19.3), (21.2, -20.6), (-20.7, 17.9), (-23.3, -18.2)]
-
-
-def backends():
-    wanted = os.environ.get("SAR_TEST_BACKENDS", "cpu,emulated").split(",")
-    return [b.strip() for b in wanted if b.strip()]
 
 
 class Scene:

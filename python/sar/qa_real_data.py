@@ -4,6 +4,7 @@ import os
 
 import numpy as np
 import pytest
+from conftest import _set, backends
 
 from gnuradio import sar
 from gnuradio.sar import reference
@@ -11,11 +12,6 @@ from gnuradio.sar.focus import focus
 from gnuradio.sar.grids import auto_grid
 from gnuradio.sar.measure import find_peak
 from gnuradio.sar.recordings import open_recording
-
-
-def backends():
-    wanted = os.environ.get("SAR_TEST_BACKENDS", "cpu,emulated").split(",")
-    return [b.strip() for b in wanted if b.strip()]
 
 
 def energy_db(x, truth):
@@ -165,7 +161,6 @@ def test_english_bay_from_orbit(radarsat, backend, accuracy):
 
 def test_sdr_doppler_signs(tmp_path):
     """5.8 GHz CW through GNU Radio: a person walks to and fro; swapped I/Q mirrors the signs."""
-    from conftest import _set
     from scipy.io import wavfile
 
     folder = _set("kth_sdr_coffee_can")

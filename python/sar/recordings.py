@@ -74,7 +74,7 @@ def check_mode(mode, source):
     if mode is not None and str(mode).lower() not in MODES:
         raise RecordingError(
             f"{source}: sar:mode is '{mode}'; expected one of {', '.join(MODES)} "
-            "(burst modes such as ScanSAR and TOPS are not implemented)"
+            "(a burst mode such as ScanSAR or TOPS needs another imager than these)"
         )
 
 
