@@ -240,7 +240,7 @@ def do_info(args):
           f"{rec.times_s[-1] - rec.times_s[0]:.4g} s")
     print(f"  dropped samples   {rec.dropped_samples}")
     for k, v in acq.to_dict().items():
-        if v not in (0.0, (0.0, 0.0, 0.0)):
+        if v not in (0.0, (), (0.0, 0.0, 0.0)):
             print(f"  {k:<24} {v:.12g}" if isinstance(v, float) else f"  {k:<24} {v}")
     axis = acq.compressed_axis(1)
     print(f"  bandwidth         {acq.bandwidth_hz() / 1e6:.6g} MHz, slant resolution "
