@@ -196,22 +196,40 @@ def _say(args, text):
 def do_simulate(args):
     from . import simulate as sim
 
-    acq, track, hints = sim.spotlight(
-        carrier_hz=args.carrier, bandwidth_hz=args.bandwidth, pulse_length_s=args.pulse_length,
-        prf_hz=args.prf, pulses=args.pulses, slant_range_m=args.range, altitude_m=args.altitude,
-        speed_m_s=args.speed, squint_deg=args.squint, look_side=args.look, chirp=args.chirp,
-        scene_m=args.scene)
-    targets = sim.DEFAULT_TARGETS
+    spotlight = args.mode == "spotlight"
+    chosen = dict(carrier_hz=args.carrier, bandwidth_hz=args.bandwidth,
+                  pulse_length_s=args.pulse_length, prf_hz=args.prf, pulses=args.pulses,
+                  slant_range_m=args.range, speed_m_s=args.speed, squint_deg=args.squint,
+                  chirp=args.chirp)
+    own = dict(altitude_m=args.altitude, look_side=args.look, scene_m=args.scene)
+    other = dict(beam_rad=args.beam, swath_m=args.swath)
+    if not spotlight:
+        own, other = other, own
+    for name, value in other.items():
+        if value is not None:
+            flag = "--" + re.sub("_(m|rad|side)$", "", name)
+            raise ValueError(f"{flag} has no meaning for --mode {args.mode}")
+    chosen = {k: v for k, v in {**chosen, **own}.items() if v is not None}
+    acq, track, hints = (sim.spotlight if spotlight else sim.stripmap)(**chosen)
+    pulses = chosen.get("pulses", sim.PULSES[args.mode])
+    targets = sim.DEFAULT_TARGETS if spotlight else sim.stripmap_targets(hints)
     if args.target:
         targets = [dict(t, name=f"T{i + 1}") for i, t in enumerate(args.target)]
-    bar = _progress(args.pulses, "pulses", args.quiet, "simulating")
+        if not spotlight:  # given from the scene's centre
+            targets = sim.stripmap_targets(hints, [
+                dict(t, offset_m=t["position_m"]) for t in targets])
+    bar = _progress(pulses, "pulses", args.quiet, "simulating")
     try:
-        meta = sim.simulate(args.output, acq, track, targets, args.pulses,
+        meta = sim.simulate(args.output, acq, track, targets, pulses,
                             noise_power=0.0 if args.noise is None else 10 ** (args.noise / 10),
                             seed=args.seed, hints=hints, datatype=args.datatype, progress=bar)
     finally:
         bar.close()
-    _say(args, f"{meta}: {args.pulses} pulses of {acq.samples} samples, {len(targets)} targets")
+    _say(args, f"{meta}: {pulses} pulses of {acq.samples} samples, {len(targets)} targets")
+    if not spotlight:
+        _say(args, f"  beam {hints['beam_rad']:.4g} rad, Doppler centroid "
+                   f"{acq.doppler_centroid_hz:.2f} Hz, {acq.doppler_centroid_hz / acq.prf_hz:.2f} "
+                   "PRFs")
     for t in targets:
         x, y, z = t["position_m"]
         _say(args, f"  {t['name']:<12} ({x:.2f}, {y:.2f}, {z:.2f}) m, amplitude "
@@ -377,8 +395,9 @@ def do_convert(args):
         datatype=args.to, times_s=rec.times_s, start_time_s=float(rec.times_s[0]),
         replica=rec.replica, description="converted by gr_sar convert",
         targets=[t for t in rec.hints.get("targets", ()) if t.get("amplitude") is not None],
-        extra={"sar:" + k: list(rec.hints[k]) for k in ("scene_centre_m", "scene_extent_m")
-               if k in rec.hints})
+        extra={"sar:" + k: list(rec.hints[k]) if isinstance(rec.hints[k], tuple) else rec.hints[k]
+               for k in ("scene_centre_m", "scene_extent_m", "mode", "beam_rad",
+                         "beam_squint_rad") if k in rec.hints})
     for n in rec.notes:
         _say(args, f"  {n}")
     _say(args, f"{meta}: {pulses} pulses")
@@ -450,27 +469,37 @@ def parser():
         s._negative_number_matcher = negative
         return s
 
-    s = add("simulate", do_simulate, "write a simulated X-band spotlight recording",
+    s = add("simulate", do_simulate, "write a simulated recording, spotlight or strip map",
             "Raw echoes of point targets as SigMF (<OUTPUT>.sigmf-meta, .sigmf-data) with positions\n"
-            "(<OUTPUT>.nav.csv) and the truth (sar:targets). The scene lies around the origin, the\n"
-            "platform flies along +y beside it.",
-            "example:\n  gr_sar simulate scene --target 0,0 --target 20,-15,0,0.5,90 --noise -10")
+            "(<OUTPUT>.nav.csv) and the truth (sar:targets).\n\n"
+            "spotlight: X band, the scene lies around the origin, the platform flies along +y beside\n"
+            "it. stripmap: C band, slant-plane coordinates: the platform flies along +x at y = z = 0,\n"
+            "y is the closest range; targets are given from the middle of the scene.",
+            "examples:\n  gr_sar simulate scene --target 0,0 --target 20,-15,0,0.5,90 --noise -10\n"
+            "  gr_sar simulate strip --mode stripmap --squint 4")
     s.add_argument("output", metavar="OUTPUT", help="base name of the files")
     s.add_argument("--target", type=_target, action="append", metavar="X,Y[,Z[,A[,DEG]]]",
                    help="target: position m, amplitude, phase in degrees (default: five targets)")
+    s.add_argument("--mode", choices=("spotlight", "stripmap"), default="spotlight",
+                   help="(default %(default)s)")
     for flag, default, unit, text in (
-            ("--carrier", 9.6e9, "HZ", "radio frequency"), ("--bandwidth", 300e6, "HZ", "bandwidth"),
-            ("--pulse-length", 2e-6, "S", "length of the chirp"), ("--prf", 400.0, "HZ", "pulses a second"),
-            ("--range", 10e3, "M", "slant range of the scene centre"),
-            ("--altitude", 5e3, "M", "height of the platform"),
-            ("--speed", 100.0, "M/S", "speed of the platform"),
-            ("--squint", 0.0, "DEG", "look ahead (> 0) of broadside, in the ground plane"),
-            ("--scene", 120.0, "M", "side of the scene")):
-        s.add_argument(flag, type=float, default=default, metavar=unit,
-                       help=f"{text} (default %(default)g)")
-    s.add_argument("--pulses", type=int, default=1250, help="number of pulses (default %(default)s)")
-    s.add_argument("--look", choices=("left", "right"), default="right", help="side of the antenna")
-    s.add_argument("--chirp", choices=("up", "down"), default="up", help="sign of the chirp")
+            ("--carrier", "9.6e9; stripmap 5.3e9", "HZ", "radio frequency"),
+            ("--bandwidth", "3e8; stripmap 1e8", "HZ", "bandwidth"),
+            ("--pulse-length", "2e-6", "S", "length of the chirp"),
+            ("--prf", "400; stripmap 160", "HZ", "pulses a second"),
+            ("--range", "10e3; stripmap 12e3", "M", "slant range of the scene centre, stripmap: "
+             "the closest one"),
+            ("--altitude", "5e3", "M", "spotlight: height of the platform"),
+            ("--speed", "100; stripmap 150", "M/S", "speed of the platform"),
+            ("--squint", "0", "DEG", "look ahead (> 0) of broadside; spotlight: in the ground plane"),
+            ("--scene", "120", "M", "spotlight: side of the scene"),
+            ("--beam", "0.0192", "RAD", "stripmap: width of the beam along the track"),
+            ("--swath", "400", "M", "stripmap: width of the swath in range")):
+        s.add_argument(flag, type=float, metavar=unit, help=f"{text} (default {default})")
+    s.add_argument("--pulses", type=int, help="number of pulses (default 1250; stripmap 800)")
+    s.add_argument("--look", choices=("left", "right"), help="spotlight: side of the antenna "
+                   "(default right)")
+    s.add_argument("--chirp", choices=("up", "down"), help="sign of the chirp (default up)")
     s.add_argument("--noise", type=float, default=-20.0, metavar="DB", help="noise power of a raw "
                    "sample against a unit echo, dB (default %(default)g)")
     s.add_argument("--seed", type=int, default=1, help="seed of the noise")

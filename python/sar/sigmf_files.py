@@ -307,6 +307,10 @@ def _read(data_path, metadata, source, fix, overrides, options):
                                  "lengths")
         hints["scene_extent_m"] = tuple(float(_number(v, "sar:scene_extent_m", source))
                                         for v in extent)
+    for key in ("mode", "beam_rad", "beam_squint_rad"):
+        if "sar:" + key in g:
+            value = g["sar:" + key]
+            hints[key] = value if key == "mode" else float(_number(value, "sar:" + key, source))
     if "sar:targets" in g:
         hints["targets"] = read_targets(g["sar:targets"], source)
     t0 = float(_number(g.get("sar:start_time_s", 0.0), "sar:start_time_s", source))

@@ -14,6 +14,9 @@ from .sigmf_files import data_type, write_sigmf
 
 C = _sar.speed_of_light
 
+# Pulses of a recording when none are asked for.
+PULSES = {"spotlight": 1250, "stripmap": 800}
+
 # Off the pixel grid, not on one line, far apart in range and azimuth: a mirrored or turned
 # image cannot pass, and side lobes of one do not reach into another.
 DEFAULT_TARGETS = [
@@ -45,7 +48,7 @@ def _check_common(pulses, squint_deg, chirp):
 
 
 def spotlight(*, carrier_hz=9.6e9, bandwidth_hz=300e6, pulse_length_s=2e-6, sample_rate_hz=None,
-              prf_hz=400.0, pulses=1250, slant_range_m=10e3, altitude_m=5e3, speed_m_s=100.0,
+              prf_hz=400.0, pulses=PULSES["spotlight"], slant_range_m=10e3, altitude_m=5e3, speed_m_s=100.0,
               squint_deg=0.0, look_side="right", chirp="up", scene_m=120.0):
     """(acquisition, trajectory, hints) of an X-band spotlight scene around the origin.
 
@@ -83,7 +86,7 @@ def spotlight(*, carrier_hz=9.6e9, bandwidth_hz=300e6, pulse_length_s=2e-6, samp
 
 
 def stripmap(*, carrier_hz=5.3e9, bandwidth_hz=100e6, pulse_length_s=2e-6, sample_rate_hz=None,
-             prf_hz=160.0, pulses=800, slant_range_m=8e3, speed_m_s=150.0, squint_deg=0.0,
+             prf_hz=160.0, pulses=PULSES["stripmap"], slant_range_m=12e3, speed_m_s=150.0, squint_deg=0.0,
              beam_rad=0.0192, chirp="up", swath_m=400.0):
     """(acquisition, trajectory, hints) of an airborne C-band strip map in slant-plane
     coordinates.
@@ -118,12 +121,11 @@ def stripmap(*, carrier_hz=5.3e9, bandwidth_hz=100e6, pulse_length_s=2e-6, sampl
         doppler_centroid_hz=2 * speed_m_s * math.sin(squint) / wavelength)
     track = _sar.trajectory.straight((0.0, 0.0, 0.0), (speed_m_s, 0.0, 0.0))
     middle = speed_m_s * (pulses - 1) / 2 / prf_hz + slant_range_m * math.tan(squint)
-    # along track: targets that are in the beam from its front edge to its back edge
-    def seen(r):
-        return r * (math.tan(squint + beam_rad / 2) - math.tan(squint - beam_rad / 2))
-
-    length = speed_m_s * (pulses - 1) / prf_hz - seen(slant_range_m + swath_m / 2)
-    length -= swath_m * abs(math.tan(squint))  # near and far are seen at different times
+    # along track: what all of the beam passes over, at near and at far range
+    footprint = (slant_range_m + swath_m / 2) * (math.tan(squint + beam_rad / 2)
+                                                 - math.tan(squint - beam_rad / 2))
+    length = (speed_m_s * (pulses - 1) / prf_hz - footprint
+              - swath_m * abs(math.tan(squint)))
     hints = {"scene_centre_m": (middle, slant_range_m, 0.0),
              "scene_extent_m": (max(length, swath_m / 10), swath_m),
              "mode": "stripmap", "beam_rad": beam_rad, "beam_squint_rad": squint}
