@@ -299,6 +299,9 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
     elif doppler_centroid is not None:
         centroid_from = "given"
         acq = with_centroid(acq, doppler_centroid)
+    if storage != "single" and not stages:
+        raise FocusError(f"storage is '{storage}', but the fused imager stores nothing between "
+                         "stages; expected single, or stages")
     lines = int(lines) or rec.num_pulses
     if centroid_from == "estimate" and not stages:
         estimate = estimate_centroid(rec, lines, oversampling=oversampling, backend=backend,
@@ -335,8 +338,7 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
         _require_blocks("range_doppler_imager")
         chain.append(("range_doppler_imager", _sar.range_doppler_imager(
             acq, lines, fft_length, hop, oversampling, window, replica_of(rec), interpolation, src,
-            azimuth_window, azimuth_bandwidth_hz, looks, geometry, output, storage, backend,
-            device)))
+            azimuth_window, azimuth_bandwidth_hz, looks, geometry, output, backend, device)))
     former = chain[-1][1]
     cols = acq.samples * oversampling
     if looks > 1:
