@@ -2,6 +2,7 @@
 """Every example flowgraph, compiled by grcc and run without a window; its image judged."""
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -25,6 +26,23 @@ def compile_and_run(name, tmp_path, *args):
                           env=env, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stdout + done.stderr
     return tmp_path / "out"
+
+
+@pytest.mark.parametrize("name", sorted(p.name for p in (SOURCE / "examples").glob("*.grc")))
+def test_backend_reaches_every_block(tmp_path, name):
+    """-b is not swallowed: GRC takes the default of an enum for a value it does not know."""
+    done = subprocess.run(["grcc", "-o", str(tmp_path), str(SOURCE / "examples" / name)],
+                          env=dict(os.environ, GRC_BLOCKS_PATH=str(SOURCE / "grc")),
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    text = " ".join(next(tmp_path.glob("*.py")).read_text().split())
+    calls = [c.split("self.connect")[0] for c in text.split("= sar.")[1:]]
+    takers = [c for c in calls if c.split("(")[0] in (
+        "pulse_compression", "bp_accumulator", "azimuth_fft", "rcmc", "azimuth_filter", "detect",
+        "range_doppler_imager", "doppler_centroid")]
+    assert len(takers) >= 2
+    for c in takers:
+        assert re.search(r"(, |=)backend,", c), c
 
 
 def place_of_peak(image, spacing_m, row, col, radius_m):
