@@ -94,9 +94,8 @@ def test_range_doppler(tmp_path, backend):
     out = compile_and_run("03_range_doppler.grc", tmp_path, "-b", backend)
     image, at = grid_of(out, "range_doppler")
     assert image.shape == (1080, 648) and (out / "range_doppler.png").stat().st_size > 1000
-    middle = 150 * 799 / 2 / 160 + 12e3 * np.tan(np.radians(4))
-    for x, r in ((0, 0), (-90, -130), (-60, 120), (80, -100), (100, 140)):
-        i, j = at(middle + x, 12e3 + r)
+    for x, r in ((1214, 12000), (1124, 11870), (1154, 12120), (1294, 11900), (1314, 12140)):
+        i, j = at(x, r)
         part = image[round(i) - 4 : round(i) + 5, round(j) - 4 : round(j) + 5]
         a, b = np.unravel_index(np.argmax(part), part.shape)
         assert abs(round(i) - 4 + a - i) <= 1 and abs(round(j) - 4 + b - j) <= 1
