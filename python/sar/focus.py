@@ -240,7 +240,8 @@ def complete_cells(acq, frame, bandwidth_hz=0.0):
 
 
 def estimate_centroid(rec, lines=0, *, oversampling=1, order=0, backend="auto", device=0):
-    """Doppler centroid of a recording, estimated from its echoes: the block's report."""
+    """Doppler centroid of a recording, estimated from the echoes of its first ``lines`` lines:
+    a dict with doppler_centroid_hz (coefficients), standard_error_hz, ambiguity_confidence ..."""
     _require_blocks("pulse_compression", "doppler_centroid")
     lines = lines or rec.num_pulses
     source = recording_source(rec.select(0, lines))
@@ -252,7 +253,10 @@ def estimate_centroid(rec, lines=0, *, oversampling=1, order=0, backend="auto", 
     tb.connect(source, compression, estimator, end)
     run_flowgraph(tb, [("recording_source", source), ("pulse_compression", compression),
                        ("doppler_centroid", estimator)])
-    return estimator.reports()[0]
+    found = estimator.estimates()
+    if not found:
+        raise FocusError("doppler_centroid: the flowgraph ended without an estimate")
+    return found[0]
 
 
 def replica_of(rec):
@@ -355,8 +359,14 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
         raise FocusError(
             f"the flowgraph ended without an image: {rec.num_pulses} pulses, frames of {lines}")
     if centroid_from == "estimate" and stages:
-        estimate = dict(chain)["doppler_centroid"].reports()[-1]
+        estimate = dict(chain)["doppler_centroid"].estimates()[-1]
         acq = with_centroid(acq, estimate["doppler_centroid_hz"])
+    if estimate is not None:
+        notes.append(
+            f"Doppler centroid estimated: {estimate['doppler_centroid_hz'][0]:.1f} Hz; "
+            f"{estimate['baseband_hz']:.1f} +- {estimate['standard_error_hz']:.1f} Hz within a PRF, "
+            f"and {estimate['ambiguity']} PRFs with confidence "
+            f"{estimate['ambiguity_confidence']:.2f} ({estimate['method']})")
     said = sink.images[-1]
     used = said.get("doppler_centroid_hz")
     coefficients = [acq.doppler_centroid_hz, *acq.doppler_centroid_slopes]
