@@ -54,6 +54,20 @@ def test_two_images(tmp_path):
     np.testing.assert_array_equal(sink.last_image(), b)
 
 
+def test_what_range_doppler_says_is_kept(tmp_path):
+    t = tag(0, 3, 4)
+    d = t.value
+    for k, v in (("plane", pmt.intern("slant")), ("geometry", pmt.intern("centroid")),
+                 ("looks", pmt.from_long(1)), ("complete", pmt.PMT_F),
+                 ("doppler_centroid_hz", pmt.init_f64vector(2, [-6900.0, 0.25]))):
+        d = pmt.dict_add(d, pmt.intern(k), v)
+    t.value = d
+    run(noise(3, 4), 4, [t], str(tmp_path))
+    info = json.load(open(tmp_path / "image.json"))
+    assert info["plane"] == "slant" and info["geometry"] == "centroid" and info["looks"] == 1
+    assert info["complete"] is False and info["doppler_centroid_hz"] == [-6900, 0.25]
+
+
 def test_png_has_the_orientation_of_the_array(tmp_path):
     image = np.full((20, 30), 1e-3, np.complex64)
     image[2, 25] = 1
