@@ -399,7 +399,7 @@ BOOST_DATA_TEST_CASE(half_lines_keep_15_bits_of_each_block,
         }
     }
     std::vector<cf32> zeros(samples, cf32{ 0, 0 });
-    zeros[0] = { 1e-44f, -1e-42f }; // denormal: becomes zero, not infinite
+    zeros[0] = { 1e-36f, -1e-37f }; // denormal: becomes zero, not infinite
     std::vector<float> stored(line_bytes(line_storage::half, samples) / 4);
     std::vector<cf32> back(samples);
     store_line(line_storage::half, zeros.data(), samples, stored.data());
