@@ -27,6 +27,15 @@ public:
     void forward(cf32* frame, int filled) override { run(frame, filled, true); }
     void inverse(cf32* frame) override { run(frame, d_rows, false); }
 
+    std::size_t bytes() const override
+    {
+        // of the workers that run: gathered columns, and in and out of two transforms
+        const std::size_t each = sizeof(gr_complex) * d_rows * (tile + 4);
+        return each * std::count_if(d_workers.begin(), d_workers.end(), [](auto& w) {
+                   return w != nullptr;
+               });
+    }
+
 private:
     struct worker {
         explicit worker(int n)
