@@ -125,20 +125,23 @@ private:
 class fft_plan
 {
 public:
-    fft_plan(int length, int batch, cudaStream_t s) : d_length(length), d_batch(batch)
+    //! \p pitch from line to line, samples; 0: the length
+    fft_plan(int length, int batch, cudaStream_t s, int pitch = 0)
+        : d_length(length), d_batch(batch)
     {
         SAR_CUDA(cufftCreate(&d_plan));
         std::size_t workspace = 0;
         int n = length;
+        int* const embedded = pitch ? &n : nullptr; // null: pitch is not looked at
         const cufftResult made = cufftMakePlanMany(d_plan,
                                                    1,
                                                    &n,
-                                                   nullptr,
+                                                   embedded,
                                                    1,
-                                                   length,
-                                                   nullptr,
+                                                   pitch,
+                                                   embedded,
                                                    1,
-                                                   length,
+                                                   pitch,
                                                    CUFFT_C2C,
                                                    batch,
                                                    &workspace);
