@@ -157,10 +157,9 @@ void bench(const compute_target& target, int size)
         std::fflush(stdout);
     };
     {
-        const auto s = pulse_compression::make({ acq, 1 }, target);
-        const double ms = time([&] {
-            batches([&](int r, int n) { s->process(at(a, r), at(b, r), n); });
-        });
+        const auto s = pulse_compression::make({ acq, 1, {}, {} }, target);
+        const double ms = time(
+            [&] { batches([&](int r, int n) { s->process(at(a, r), at(b, r), n); }); });
         sum += ms;
         print("pulse_compression", ms, 0);
     }
@@ -172,9 +171,8 @@ void bench(const compute_target& target, int size)
         });
         batches([&](int r, int n) { s->take(at(b, r), r, n); });
         const double fft = time([&] { s->transform(size); });
-        const double give = time([&] {
-            batches([&](int r, int n) { s->give(at(a, r), r, n); });
-        });
+        const double give =
+            time([&] { batches([&](int r, int n) { s->give(at(a, r), r, n); }); });
         sum += take + fft + give;
         print("azimuth_fft", take + fft + give, s->bytes());
         print("  of it the transform", fft, 0);
@@ -202,16 +200,17 @@ void bench(const compute_target& target, int size)
         });
         batches([&](int r, int n) { s->take(at(b, r), r, n); });
         const double fft = time([&] { s->transform(); });
-        const double give = time([&] {
-            batches([&](int r, int n) { s->give(at(a, r), r, n); });
-        });
+        const double give =
+            time([&] { batches([&](int r, int n) { s->give(at(a, r), r, n); }); });
         sum += take + fft + give;
         print("azimuth_filter", take + fft + give, s->bytes());
         print("  of it the transform", fft, 0);
     }
     print("stages together", sum, 0);
     a.fill(values);
-    range_doppler_imager_params p = { geometry };
+    const range_doppler_imager_params p = { geometry, {},
+                                            {},       migration_interpolation::exact,
+                                            true,     {} };
     const auto s = range_doppler_imager::make(p, target);
     const double whole = time([&] {
         batches([&](int r, int n) { s->take(at(a, r), r, n); });
@@ -220,7 +219,10 @@ void bench(const compute_target& target, int size)
         s->next(0);
     });
     batches([&](int r, int n) { s->take(at(a, r), r, n); });
-    const double form = time([&] { s->form(size); });
+    const double form = time([&] {
+        s->form(size);
+        s->next(0);
+    });
     print("range_doppler_imager", whole, s->bytes());
     print("  of it forming", form, 0);
     if (target.is_cuda()) {
@@ -243,10 +245,8 @@ int main(int argc, char* argv[])
         if (sizes.empty())
             sizes = { 1024, 4096 };
         for (const int size : sizes) {
-            require(size >= 16 && size <= 32768,
-                    "SIZE is ",
-                    size,
-                    "; expected 16 to 32768");
+            require(
+                size >= 16 && size <= 32768, "SIZE is ", size, "; expected 16 to 32768");
             bench(target, size);
         }
         return 0;

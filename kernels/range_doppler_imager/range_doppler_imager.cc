@@ -106,8 +106,8 @@ public:
         const int rows = d_filter->plan().frame().rows;
         for (int row = 0; row < rows; row += d_batch) {
             const int n = std::min(d_batch, rows - row);
-            const cf32* lines = d_fft->frame() + static_cast<std::size_t>(row) *
-                                                     d_fft->params().cols;
+            const cf32* lines =
+                d_fft->frame() + static_cast<std::size_t>(row) * d_fft->params().cols;
             if (!d_compress_first) {
                 d_compression->process(lines, d_compressed.data(), n);
                 lines = d_compressed.data();

@@ -32,12 +32,12 @@ struct range_doppler_imager_params {
  * \brief Raw lines to a range-Doppler image: the whole chain with the fewest passes over
  * memory.
  *
- * The stages themselves, in another order: the azimuth transform comes first (it and range
- * compression act on different axes and commute), so that everything along range happens
- * on a few rows at a time while they are in the cache (the GPU's L2): compression,
- * secondary range compression, migration, azimuth filter. A frame is read and written
- * three times: azimuth transform, rows, inverse transform. Same functions, so the image is
- * that of the chain but for rounding.
+ * The stages themselves, in another order: the azimuth transform comes first (it and
+ * range compression act on different axes and commute), so that everything along range
+ * happens on a few rows at a time while they are in the cache (the GPU's L2):
+ * compression, secondary range compression, migration, azimuth filter. A frame is read
+ * and written three times: azimuth transform, rows, inverse transform. Same functions, so
+ * the image is that of the chain but for rounding.
  *
  * Where raw lines have to be conjugated first (phase_sign +1) this does not commute with
  * the azimuth transform, and lines are compressed as they come.
