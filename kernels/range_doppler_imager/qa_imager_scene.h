@@ -154,7 +154,9 @@ inline double difference_db(const std::vector<cf32>& a, const std::vector<cf32>&
         error += norm(a[i] - b[i]);
         power += norm(b[i]);
     }
-    return a.size() == b.size() ? 10 * std::log10(error / power + 1e-30) : 300;
+    if (a.size() != b.size() || (power == 0 && error > 0))
+        return 300;
+    return power == 0 ? -300 : 10 * std::log10(error / power + 1e-30);
 }
 
 } // namespace kernel
