@@ -9,10 +9,10 @@ namespace kernel {
 
 namespace {
 
-//! What the rows of a batch may take of a GPU's L2 between the stages, and of a core's
-//! cache.
+//! What the rows of a batch may take of the last cache, of a GPU or of a CPU, between the
+//! stages.
 constexpr std::size_t batch_bytes_gpu = 8u << 20;
-constexpr std::size_t batch_bytes_cpu = 1u << 20;
+constexpr std::size_t batch_bytes_cpu = 8u << 20;
 
 //! A few lines in the memory of the target.
 class scratch
