@@ -68,6 +68,12 @@ if want sanitizer; then
         done
     done
 fi
+if want bench; then
+    for b in "$top"/tests/bench_*; do
+        step "$(basename "$b")" "$b" cuda 1024 4096 8192 16384
+        cat "$results/$(basename "$b").log"
+    done
+fi
 if want trace; then
     step build_trace env -u PYTHONHOME g++ -std=c++17 -O1 -shared -fPIC -I"$cuda/include" \
         -I"$cuda/extras/CUPTI/include" "$top/tests/cuda_trace.cc" -o "$results/libcuda_trace.so" \
