@@ -6,7 +6,8 @@
 set(SAR_STAGES
     pulse_compression
     bp_accumulator
-    detect)
+    detect
+    rcmc)
 
 # Composed stages: a processing class made of those above, the same code on every backend.
 set(SAR_COMPOSED_STAGES)
