@@ -8,6 +8,9 @@ set(SAR_STAGES
     bp_accumulator
     detect)
 
+# Composed stages: a processing class made of those above, the same code on every backend.
+set(SAR_COMPOSED_STAGES)
+
 # Host stages: a processing class that runs on the CPU only (sources, measurements).
 set(SAR_HOST_STAGES
     point_target_source
@@ -44,12 +47,17 @@ function(sar_require_rooms)
             _sar_need("stage '${s}'" kernels/${s}/${f})
         endforeach()
     endforeach()
+    foreach(s IN LISTS SAR_COMPOSED_STAGES)
+        foreach(f ${s}.h ${s}.cc qa_${s}.cc qa_${s}_gpu.cc)
+            _sar_need("composed stage '${s}'" kernels/${s}/${f})
+        endforeach()
+    endforeach()
     foreach(s IN LISTS SAR_HOST_STAGES)
         foreach(f ${s}.h ${s}_math.h ${s}_cpu.cc qa_${s}.cc)
             _sar_need("host stage '${s}'" kernels/${s}/${f})
         endforeach()
     endforeach()
-    foreach(s IN LISTS SAR_STAGES SAR_HOST_STAGES SAR_PLAIN_BLOCKS)
+    foreach(s IN LISTS SAR_STAGES SAR_COMPOSED_STAGES SAR_HOST_STAGES SAR_PLAIN_BLOCKS)
         _sar_need("block '${s}'" include/gnuradio/sar/${s}.h)
         _sar_need("block '${s}'" lib/${s}_impl.h)
         _sar_need("block '${s}'" lib/${s}_impl.cc)

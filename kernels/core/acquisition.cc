@@ -46,6 +46,17 @@ void require_finite(const char* name, double value, const char* unit)
     require(std::isfinite(value), name, " is ", value, " ", unit, "; expected a number");
 }
 
+void require_slopes(const char* name, const std::vector<double>& values)
+{
+    require(values.size() <= 3,
+            name,
+            " has ",
+            values.size(),
+            " coefficients; expected at most 3");
+    for (const double v : values)
+        require_finite(name, v, "per m^n");
+}
+
 } // namespace
 
 waveform waveform_from_name(const std::string& n) { return waveforms.from_name(n); }
@@ -79,6 +90,8 @@ acquisition::acquisition(const acquisition_fields& fields) : d_fields(fields)
             "effective_velocity_m_s is ",
             f.effective_velocity_m_s,
             " m/s; expected 0 (not given) or more");
+    require_slopes("effective_velocity_slopes", f.effective_velocity_slopes);
+    require_slopes("doppler_centroid_slopes", f.doppler_centroid_slopes);
     require(f.phase_sign == 1 || f.phase_sign == -1,
             "phase_sign is ",
             f.phase_sign,

@@ -5,6 +5,7 @@
 #include "constants.h"
 #include "vec3.h"
 #include <string>
+#include <vector>
 
 namespace gr {
 namespace sar {
@@ -71,6 +72,12 @@ struct acquisition_fields {
     double effective_velocity_m_s = 0;
     //! Doppler centroid, Hz, absolute (may be many PRFs).
     double doppler_centroid_hz = 0;
+    //! Where velocity and centroid vary over the swath: the values above are those at
+    //! slant_range_first_m, and these the coefficients of the further terms of a
+    //! polynomial in slant range minus slant_range_first_m, lowest first (1/m, 1/m^2,
+    //! 1/m^3 times the unit); at most 3.
+    std::vector<double> effective_velocity_slopes;
+    std::vector<double> doppler_centroid_slopes;
 };
 
 /*!

@@ -57,5 +57,66 @@ std::vector<float> sinc_table(int taps, double occupied_band)
     return table;
 }
 
+namespace {
+
+double band_sinc(double band, double d)
+{
+    const double x = pi * band * d;
+    return x == 0 ? 1 : std::sin(x) / x;
+}
+
+//! Cholesky decomposition in place, lower triangle; the matrix is positive definite.
+void cholesky(std::vector<double>& a, int n)
+{
+    for (int i = 0; i < n; ++i)
+        for (int j = 0; j <= i; ++j) {
+            double sum = a[i * n + j];
+            for (int k = 0; k < j; ++k)
+                sum -= a[i * n + k] * a[j * n + k];
+            a[i * n + j] = i == j ? std::sqrt(sum) : sum / a[j * n + j];
+        }
+}
+
+} // namespace
+
+std::vector<float> least_squares_table(int taps, double occupied_band)
+{
+    require(taps >= 2 && taps % 2 == 0,
+            "taps is ",
+            taps,
+            "; expected an even number, 2 or more");
+    require(occupied_band > 0 && occupied_band <= 1,
+            "occupied_band is ",
+            occupied_band,
+            "; expected more than 0, at most 1");
+    // the normal equations are nearly singular for narrow bands: white noise at -130 dB
+    // keeps them solvable and the taps small
+    constexpr double noise = 1e-13;
+    std::vector<double> a(static_cast<std::size_t>(taps) * taps);
+    for (int k = 0; k < taps; ++k)
+        for (int l = 0; l < taps; ++l)
+            a[k * taps + l] = band_sinc(occupied_band, k - l) + (k == l ? noise : 0);
+    cholesky(a, taps);
+    std::vector<float> table((sinc_phases + 2) * static_cast<std::size_t>(taps), 0.0f);
+    std::vector<double> h(taps);
+    for (int p = 0; p <= sinc_phases; ++p) {
+        const double at = static_cast<double>(p) / sinc_phases + (taps / 2 - 1);
+        for (int i = 0; i < taps; ++i) {
+            h[i] = band_sinc(occupied_band, at - i);
+            for (int k = 0; k < i; ++k)
+                h[i] -= a[i * taps + k] * h[k];
+            h[i] /= a[i * taps + i];
+        }
+        for (int i = taps - 1; i >= 0; --i) {
+            for (int k = i + 1; k < taps; ++k)
+                h[i] -= a[k * taps + i] * h[k];
+            h[i] /= a[i * taps + i];
+        }
+        for (int k = 0; k < taps; ++k)
+            table[static_cast<std::size_t>(p) * taps + k] = static_cast<float>(h[k]);
+    }
+    return table;
+}
+
 } // namespace sar
 } // namespace gr

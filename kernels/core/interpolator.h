@@ -53,6 +53,15 @@ SAR_KERNEL_API double sinc_kaiser_beta(int taps, double occupied_band);
 SAR_KERNEL_API double sinc_weight(double d, int taps, double kaiser_beta);
 
 /*!
+ * \brief Taps of least squares for a band, [sinc_phases + 2][taps], laid out as below.
+ *
+ * Row p minimises the mean square error of exp(j 2 pi f x) over |f| <= band / 2: with
+ * s(d) = sin(pi b d) / (pi b d) the taps solve sum_k h_k s(k - l) = s(p - l). For a line
+ * on a 2 x grid (band at most 1/2) 8 taps leave less than -80 dB.
+ */
+SAR_KERNEL_API std::vector<float> least_squares_table(int taps, double occupied_band);
+
+/*!
  * \brief Table of taps, [sinc_phases + 2][taps].
  *
  * Row p holds the weights for a point p / sinc_phases samples behind sample i: tap k

@@ -191,6 +191,74 @@ private:
     int d_batch;
 };
 
+//! FFT of \p batch neighbouring columns of a [rows][pitch] frame, in place.
+class column_plan
+{
+public:
+    column_plan(int rows, int pitch, int batch, cudaStream_t s) : d_batch(batch)
+    {
+        SAR_CUDA(cufftCreate(&d_plan));
+        try {
+            long long n = rows;
+            std::size_t bytes = 0;
+            const cufftResult made = cufftMakePlanMany64(
+                d_plan, 1, &n, &n, pitch, 1, &n, pitch, 1, CUFFT_C2C, batch, &bytes);
+            if (made != CUFFT_SUCCESS) {
+                std::size_t free_bytes = 0;
+                std::size_t total_bytes = 0;
+                cudaMemGetInfo(&free_bytes, &total_bytes);
+                throw std::runtime_error(sentence("cuFFT cannot plan ",
+                                                  batch,
+                                                  " columns of ",
+                                                  rows,
+                                                  " rows: code ",
+                                                  static_cast<int>(made),
+                                                  ", workspace ",
+                                                  bytes,
+                                                  " bytes, ",
+                                                  free_bytes,
+                                                  " of ",
+                                                  total_bytes,
+                                                  " free"));
+            }
+            SAR_CUDA(cufftSetStream(d_plan, s));
+        } catch (...) {
+            cufftDestroy(d_plan);
+            throw;
+        }
+    }
+    ~column_plan() { cufftDestroy(d_plan); }
+    column_plan(const column_plan&) = delete;
+    column_plan& operator=(const column_plan&) = delete;
+
+    //! Bytes of workspace such a plan would take.
+    static std::size_t workspace(int rows, int pitch, int batch)
+    {
+        cufftHandle plan = 0;
+        SAR_CUDA(cufftCreate(&plan));
+        long long n = rows;
+        std::size_t bytes = 0;
+        const cufftResult code = cufftGetSizeMany64(
+            plan, 1, &n, &n, pitch, 1, &n, pitch, 1, CUFFT_C2C, batch, &bytes);
+        cufftDestroy(plan);
+        check(code, "cufftGetSizeMany64");
+        return bytes;
+    }
+
+    template <typename Complex>
+    void execute(Complex* corner, int direction) const
+    {
+        static_assert(sizeof(Complex) == sizeof(cufftComplex));
+        cufftComplex* p = reinterpret_cast<cufftComplex*>(corner);
+        SAR_CUDA(cufftExecC2C(d_plan, p, p, direction));
+    }
+    int batch() const { return d_batch; }
+
+private:
+    cufftHandle d_plan = 0;
+    int d_batch;
+};
+
 } // namespace cuda
 } // namespace sar
 } // namespace gr

@@ -37,6 +37,8 @@ py::dict to_dict(const acquisition& a)
     d["look_side"] = to_string(a->side);
     d["effective_velocity_m_s"] = a->effective_velocity_m_s;
     d["doppler_centroid_hz"] = a->doppler_centroid_hz;
+    d["effective_velocity_slopes"] = py::tuple(py::cast(a->effective_velocity_slopes));
+    d["doppler_centroid_slopes"] = py::tuple(py::cast(a->doppler_centroid_slopes));
     return d;
 }
 
@@ -95,6 +97,10 @@ acquisition make_acquisition(const py::kwargs& kwargs, acquisition_fields f = {}
             f.effective_velocity_m_s = v.cast<double>();
         else if (k == "doppler_centroid_hz")
             f.doppler_centroid_hz = v.cast<double>();
+        else if (k == "effective_velocity_slopes")
+            f.effective_velocity_slopes = v.cast<std::vector<double>>();
+        else if (k == "doppler_centroid_slopes")
+            f.doppler_centroid_slopes = v.cast<std::vector<double>>();
         else {
             std::string known;
             for (const auto& item : to_dict(acquisition([] {

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "api.h"
+#include "backend.h"
+#include "cf32.h"
+#include <memory>
+
+namespace gr {
+namespace sar {
+
+/*!
+ * \brief Transforms of all columns of a frame in place: [rows][cols], columns contiguous
+ * in memory across. No transpose is made.
+ *
+ * forward: exp(-j 2 pi k n / rows); inverse: exp(+j ...); neither is scaled. On CUDA the
+ * work is enqueued only; columns are done in batches whose workspace fits into memory.
+ * CPU: tiles of columns on all cores. An object belongs to one stage: plans are never
+ * shared.
+ */
+class SAR_KERNEL_API column_fft
+{
+public:
+    //! \throws std::invalid_argument on sizes below 1, std::runtime_error naming the
+    //! bytes when no plan fits into the GPU's memory
+    static std::unique_ptr<column_fft>
+    make(int rows, int cols, const compute_target& target);
+    virtual ~column_fft() = default;
+
+    /*!
+     * \param frame rows x cols in the target's memory
+     * \param filled rows from this one on are taken as zeros, whatever they hold
+     */
+    virtual void forward(cf32* frame, int filled) = 0;
+    virtual void inverse(cf32* frame) = 0;
+};
+
+#ifdef SAR_HAVE_CUDA
+std::unique_ptr<column_fft>
+make_column_fft_cuda(int rows, int cols, const compute_target& target);
+#endif
+
+} // namespace sar
+} // namespace gr
