@@ -24,19 +24,19 @@ def echoes(acq, lines, points, velocity=None):
     axis = acq.compressed_axis(1)
     cells = axis.first_m + np.arange(axis.samples) * axis.spacing_m
     t = np.arange(lines) / acq.prf_hz
+    k = 4 * np.pi * axis.carrier_hz / reference.C
     total = np.zeros((lines, axis.samples), complex)
     for r0, t0, amplitude in points:
         v = velocity or acq.effective_velocity_m_s
-        r = np.sqrt(r0**2 + v**2 * (t - t0) ** 2)[:, None]
-        x = cells - r - acq.range_bias_m
-        total += (amplitude * np.sinc(2 * acq.bandwidth_hz() / reference.C * x)
-                  * np.exp(-4j * np.pi * axis.carrier_hz / reference.C * r))
+        r = np.sqrt(r0**2 + v**2 * (t - t0) ** 2)[:, None] + acq.range_bias_m
+        x = cells - r
+        total += amplitude * np.sinc(2 * acq.bandwidth_hz() / reference.C * x) * np.exp(-1j * k * r)
     return total
 
 
-def crossing(acq, r0, fc):
+def crossing(acq, r0, fc, velocity=None):
     """(time after closest approach, range) at which a point's Doppler frequency is fc."""
-    v, f0 = acq.effective_velocity_m_s, acq.carrier_hz
+    v, f0 = velocity or acq.effective_velocity_m_s, acq.carrier_hz
     sine = -reference.C * fc / (2 * v * f0)
     return r0 * sine / np.sqrt(1 - sine**2) / v, r0 / np.sqrt(1 - sine**2)
 
@@ -67,24 +67,29 @@ def test_point(geometry, centroid, bias):
     count, n = 3000, 4096
     axis = acq.compressed_axis(1)
     _, per_m = crossing(acq, 1.0, centroid)
-    # a column of the image, in the middle of the line, seen by the beam in line 1500.3
-    first = axis.first_m if geometry == "centroid" else axis.first_m / per_m
-    at = first + 200 * axis.spacing_m
-    r0 = at if geometry == "zero_doppler" else at / per_m
+    # seen by the beam in line 1500.3, in the middle of the line
+    beam = axis.first_m - bias + 200 * axis.spacing_m
+    r0 = beam / per_m
+    at = beam if geometry == "centroid" else r0
     late, _ = crossing(acq, r0, centroid)
     t0 = 1500.3 / 300 - late
     lines = echoes(acq, count, [(r0, t0, 1.0)])
     image, t_first, r_first = reference.range_doppler(
-        acq, lines, fft_length=n, geometry=geometry, azimuth_bandwidth_hz=150)
-    assert r_first == pytest.approx(first, abs=1e-6)
+        acq, lines, fft_length=n, geometry=geometry, azimuth_bandwidth_hz=150,
+        first_range_m=at - 20 * axis.spacing_m, cols=41)
+    assert r_first == at - 20 * axis.spacing_m
     time = t0 if geometry == "zero_doppler" else t0 + late
     assert t_first == pytest.approx(time - (1500.3 + 548) / 300, abs=1.0 / 300)
     peak = value_at(image, t_first, r_first, 300.0, axis.spacing_m, time, at, centroid)
     assert abs(peak) == pytest.approx(1, abs=0.005)
     assert abs(np.angle(peak)) < 0.005
     row, column = np.unravel_index(np.argmax(np.abs(image)), image.shape)
-    assert column == 200
+    assert column == 20
     assert abs(row - (time - t_first) * 300) <= 0.51
+    # the whole line: where its first cell is
+    _, _, first = reference.range_doppler(acq, lines[:1], geometry=geometry)
+    expected = (axis.first_m - bias) / (1 if geometry == "centroid" else per_m)
+    assert first == pytest.approx(expected, abs=1e-6)
 
 
 def test_whole_band_of_a_short_frame():
@@ -102,18 +107,22 @@ def test_polynomials():
     """A velocity that changes over range focuses each point with its own."""
     acq = scene(0.4 * 300)
     slope = 0.02  # m/s per m
+    axis = acq.compressed_axis(1)
+    # velocity and centroid are told for the range at which the beam sees a point
+    v = 120 + slope * 300 * axis.spacing_m
+    middle = reference.cosine(120.0, 5.3e9, 120 + slope * 200 * axis.spacing_m)
+    r0 = (axis.first_m + 300 * axis.spacing_m) * middle
+    late, _ = crossing(acq, r0, 120.0, v)
+    t0 = 1500 / 300 - late
+    lines = echoes(acq, 3000, [(r0, t0, 1.0)], v)
     values = []
     for velocity in (120.0, [120.0, slope]):
-        axis = acq.compressed_axis(1)
-        late, per_m = crossing(acq, 1.0, 120.0)
-        r0 = axis.first_m / per_m + 300 * axis.spacing_m
-        v = 120 + slope * (r0 - axis.first_m)
-        t0 = 1500 / 300 - late * r0 * (120 / v) ** 2
         image, t_first, r_first = reference.range_doppler(
-            acq, echoes(acq, 3000, [(r0, t0, 1.0)], v), fft_length=4096, velocity=velocity,
-            azimuth_bandwidth_hz=200)
-        values.append(abs(value_at(image, t_first, r_first, 300.0, axis.spacing_m, t0, r0, 120.0)))
-    assert values[1] == pytest.approx(1, abs=0.02)
+            acq, lines, fft_length=4096, velocity=velocity, azimuth_bandwidth_hz=150,
+            first_range_m=r0 - 5 * axis.spacing_m, cols=11)
+        peak = value_at(image, t_first, r_first, 300.0, axis.spacing_m, t0, r0, 120.0)
+        values.append(abs(peak))
+    assert values[1] == pytest.approx(1, abs=0.01)
     assert values[0] < 0.8
 
 
