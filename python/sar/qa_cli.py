@@ -54,6 +54,33 @@ def test_simulated_recording(scene):
     assert rec.tx.shape == (300, 3) and rec.acq.look_side == "right"
 
 
+def test_simulated_strip_map(tmp_path, capsys):
+    assert run("simulate", tmp_path / "s", "--mode", "stripmap", "--squint", "10", "--pulses",
+               "500", "--target", "3,-4", "--target", "-7,5,0,0.5,90") == 0
+    assert "5.76 PRFs" in capsys.readouterr().out
+    rec = open_recording(tmp_path / "s")
+    acq = rec.acq
+    squint = np.radians(10)
+    assert rec.hints["mode"] == "stripmap" and rec.num_pulses == 500
+    assert rec.hints["beam_rad"] == 0.0192 and rec.hints["beam_squint_rad"] == squint
+    assert acq.doppler_centroid_hz == pytest.approx(2 * 150 * np.sin(squint) / acq.wavelength_m())
+    assert acq.effective_velocity_m_s == 150 and acq.look_side == "left"
+    np.testing.assert_allclose(rec.tx, np.outer(np.arange(500) * 150 / 160, (1, 0, 0)), atol=1e-9)
+    # the middle of the scene is abeam of the beam's middle at mid-track
+    x = rec.tx[:, 0].mean() + 12e3 * np.tan(squint)
+    assert [t["position_m"] for t in rec.hints["targets"]] == [
+        pytest.approx((x + 3, 12e3 - 4, 0)), pytest.approx((x - 7, 12e3 + 5, 0))]
+    # echoes of both targets in the middle of the track, whole pulses, none at its ends
+    power = np.sum(np.abs(rec.lines()) ** 2, axis=1)
+    noise = 0.01 * acq.samples
+    assert np.all(power[:20] < 1.5 * noise) and np.all(power[-20:] < 1.5 * noise)
+    assert power[250] == pytest.approx(acq.pulse_samples() * (1 + 0.25) + noise, rel=0.25)
+    # as long as the beam is wide
+    lit = np.count_nonzero(power > acq.pulse_samples() * 0.1)
+    seen = 12e3 * (np.tan(squint + 0.0096) - np.tan(squint - 0.0096)) * 160 / 150
+    assert lit == pytest.approx(seen + 10 * 160 / 150, abs=6)
+
+
 def test_report_has_its_fields(scene, focused):
     report = json.load(open(focused / "report.json"))
     assert report["input"] == [str(scene)] and report["algorithm"] == "bp"
@@ -175,6 +202,10 @@ def test_bad_position_skips_the_pulse(scene):
     (["focus", "{scene}", "-o", "{tmp}", "--grid", "1,0,0,5"], "grid bounds"),
     (["focus", "{scene}", "-o", "{tmp}", "--positions", "{tmp}/file"], "file"),
     (["simulate", "{tmp}/s", "--altitude", "20e3"], "altitude_m is 20000"),
+    (["simulate", "{tmp}/s", "--beam", "0.1"], "--beam has no meaning for --mode spotlight"),
+    (["simulate", "{tmp}/s", "--mode", "stripmap", "--scene", "9"], "--scene has no meaning"),
+    (["simulate", "{tmp}/s", "--mode", "stripmap", "--beam", "0"], "beam_rad is 0"),
+    (["simulate", "{tmp}/s", "--mode", "stripmap", "--squint", "80"], "squint_deg is 80"),
     (["simulate", "{tmp}/s", "--datatype", "complex64"], "core:datatype is 'complex64'"),
     (["info", "{tmp}"], "without scans.json"),
 ])

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every example flowgraph, compiled by grcc and run without a window; its image judged."""
+import json
 import os
 import shutil
 import subprocess
@@ -57,3 +58,40 @@ def test_spotlight_gotcha(tmp_path, gotcha):
     # rows run along x, columns along y
     i, j = np.unravel_index(np.argmax(np.abs(image)), image.shape)
     assert abs((i - 250) * 0.2 + 15.60) <= 0.2 and abs((j - 250) * 0.2 - 21.55) <= 0.2
+
+
+def grid_of(out, name):
+    """The image with its sidecar's grid: a function from (x, range) to (row, column)."""
+    image = np.load(out / f"{name}.npy")
+    with open(out / f"{name}.json", encoding="utf-8") as f:
+        info = json.load(f)
+    g = info["grid"]
+    assert info["plane"] == "slant" and info["geometry"] == "zero_doppler"
+    return image, lambda x, r: ((x - g["origin_m"][0]) / g["row_spacing_m"],
+                                (r - g["origin_m"][1]) / g["col_spacing_m"])
+
+
+@pytest.mark.parametrize("backend", ["cpu", "emulated"])
+def test_range_doppler(tmp_path, backend):
+    out = compile_and_run("03_range_doppler.grc", tmp_path, "-b", backend)
+    image, at = grid_of(out, "range_doppler")
+    assert image.shape == (1080, 648) and (out / "range_doppler.png").stat().st_size > 1000
+    middle = 150 * 799 / 2 / 160 + 12e3 * np.tan(np.radians(4))
+    for x, r in ((0, 0), (-90, -130), (-60, 120), (80, -100), (100, 140)):
+        i, j = at(middle + x, 12e3 + r)
+        part = image[round(i) - 4 : round(i) + 5, round(j) - 4 : round(j) + 5]
+        a, b = np.unravel_index(np.argmax(part), part.shape)
+        assert abs(round(i) - 4 + a - i) <= 1 and abs(round(j) - 4 + b - j) <= 1
+        assert part.max() == pytest.approx(1, abs=0.15)
+    assert image.max() / np.median(image) > 300
+
+
+@pytest.mark.parametrize("scene,contrast", [("english_bay_ships", 1.50), ("coal_ferry", 1.80)])
+def test_radarsat(tmp_path, radarsat, scene, contrast):
+    out = compile_and_run("04_radarsat.grc", tmp_path, "-b", "cpu", "-d", radarsat, "-n", scene)
+    image, at = grid_of(out, "radarsat")
+    assert image.shape == (2500, 2048)
+    # rows that were seen at all, cells that whole pulses belong to
+    part = image[232:-232, 87:682]
+    assert part.std() / part.mean() > 0.95 * contrast
+    assert part.max() / np.median(part) > 200

@@ -227,6 +227,9 @@ print("ran through")
     (dict(waveform="replica", pulse_reference="centre", look_side="left", range_bias_m="0.5"),
      dict(waveform="replica", pulse_reference="centre", look_side="left", range_bias_m=0.5,
           replica_bandwidth_hz=300e6)),
+    (dict(effective_velocity_m_s="100", effective_velocity_slopes="[1e-3, 2e-6]",
+          doppler_centroid_hz="-70", doppler_centroid_slopes="(0.25,)"),
+     dict(effective_velocity_slopes=(1e-3, 2e-6), doppler_centroid_slopes=(0.25,))),
 ])
 def test_acquisition_value_and_code_agree(platform, tmp_path, fields, attributes):
     path = flowgraph(tmp_path, [block("sar_acquisition", name="acq", **fields)])
@@ -272,6 +275,7 @@ def test_value_and_code_of_the_others_agree(platform, tmp_path, key, fields):
     ("sar_acquisition", dict(carrier_hz="0")),
     ("sar_acquisition", dict(pulse_length_s="3e-6")), # 450 MHz at 360 MHz
     ("sar_acquisition", dict(waveform="frequency_domain", frequency_step_hz="0")),
+    ("sar_acquisition", dict(doppler_centroid_slopes="[1, 2, 3, 4]")),
     ("sar_image_grid", dict(rows="-1")),
     ("sar_image_grid", dict(row_axis="[2, 0, 0]")),
     ("sar_trajectory", dict(kind="sampled", times_s="[0]")),
@@ -279,6 +283,7 @@ def test_value_and_code_of_the_others_agree(platform, tmp_path, key, fields):
     ("sar_point_target_source", dict(pulses="0")),
     ("sar_point_target_source", dict(pulses="10.5")),
     ("sar_point_target_source", dict(targets="[(1, 2)]")),
+    ("sar_point_target_source", dict(beam_rad="-0.1")),
     ("sar_trajectory_source", dict(prf_hz="0")),
     ("sar_image_quality", dict(carrier_hz="-1")),
     ("sar_image_quality", dict(irw="0")),
