@@ -338,8 +338,7 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
         _require_blocks("range_doppler_imager")
         chain.append(("range_doppler_imager", _sar.range_doppler_imager(
             acq, lines, fft_length, hop, oversampling, window, replica_of(rec), interpolation, src,
-            azimuth_window, azimuth_bandwidth_hz, looks, geometry, output, storage, backend,
-            device)))
+            azimuth_window, azimuth_bandwidth_hz, looks, geometry, output, backend, device)))
     former = chain[-1][1]
     cols = acq.samples * oversampling
     if looks > 1:
