@@ -6,6 +6,8 @@
 set(SAR_STAGES
     pulse_compression
     bp_accumulator
+    azimuth_fft
+    azimuth_filter
     detect)
 
 # Composed stages: a processing class made of those above, the same code on every backend.
