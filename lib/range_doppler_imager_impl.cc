@@ -7,11 +7,15 @@
 #include <algorithm>
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sar/kernel/core/errors.h>
+#include <gnuradio/sar/kernel/core/names.h>
 
 namespace gr {
 namespace sar {
 
 namespace {
+
+const name_table<bool, 2> outputs = { "output",
+                                      { { { false, "all" }, { true, "valid" } } } };
 
 int checked_hop(int hop, int lines)
 {
@@ -58,13 +62,16 @@ range_doppler_imager::make(const acquisition& acq,
     const int step = checked_hop(hop, lines);
     p.overlap = step < lines;
     return gnuradio::make_block_sptr<range_doppler_imager_impl>(
-        p, step, output, choose_target(backend_from_name(backend), device));
+        p,
+        step,
+        outputs.from_name(output),
+        choose_target(backend_from_name(backend), device));
 }
 
 range_doppler_imager_impl::range_doppler_imager_impl(
     const kernel::range_doppler_imager_params& params,
     int hop,
-    const std::string& output,
+    bool valid_only,
     const compute_target& target)
     : gr::block("range_doppler_imager",
                 gr::io_signature::make(
@@ -76,17 +83,15 @@ range_doppler_imager_impl::range_doppler_imager_impl(
       d_acq(params.geometry.acq),
       d_kernel(kernel::range_doppler_imager::make(params, target)),
       d_centroid(d_kernel->plan().centroid()),
-      d_image(d_kernel->plan(),
-              params.band,
-              output,
-              output == "valid" && params.overlap ? hop : 0),
+      d_band(params.band),
+      d_image(d_kernel->plan(), params.band, valid_only, params.overlap ? hop : 0),
       d_flow(*this, *this, params.geometry.lines, hop)
 {
     set_target(target);
     const range_doppler_frame& f = d_kernel->plan().frame();
     set_output_signature(gr::io_signature::make(
         1, 1, item_bytes(f.cols, sizeof(gr_complex)), stream_type(target)));
-    d_image_rows = d_image.rows(d_kernel->plan()).count;
+    d_image_rows = d_image.part_of(d_kernel->plan()).count;
     set_tag_propagation_policy(TPP_DONT);
     // room for 64 rows at the reader and 64 at the writer, within 64 MiB
     const long rows = (64 << 20) / output_signature()->sizeof_stream_item(0);
@@ -102,7 +107,7 @@ range_doppler_imager_impl::range_doppler_imager_impl(
                    params.band.looks,
                    to_string(f.geometry),
                    kernel::to_string(params.interpolator),
-                   d_image.aperture_lines(),
+                   aperture_lines(),
                    d_kernel->bytes(),
                    target.description);
 }
@@ -163,23 +168,20 @@ int range_doppler_imager_impl::finish(const collected_frame& frame)
 {
     d_kernel->form(frame.lines);
     const range_doppler_plan& plan = d_kernel->plan();
-    d_part = d_image.rows(plan);
-    const std::string cut = d_image.incomplete_rows(plan, d_part);
-    if (!cut.empty())
-        d_logger->warn("image {:d}: {:s}", images(), cut);
-    frame_tag with_time = frame.tag;
+    d_part = d_image.next_part(plan, images(), d_logger);
+    // what azimuth_fft would say of the frame
+    collected_frame said = frame;
+    said.tag
+        .put("first_line",
+             static_cast<std::uint64_t>(frame.tag.number("first_line", 0)) +
+                 frame.first_line)
+        .put("lines_used", frame.lines);
     if (frame.tag.has("time_s"))
-        with_time.put("time_s",
-                      frame.tag.number("time_s", 0) + frame.first_line / d_acq->prf_hz);
-    d_tag = d_image.tag(plan,
-                        d_part,
-                        images(),
-                        frame.tag.number("first_line", 0) + frame.first_line,
-                        frame.lines,
-                        frame.complete,
-                        with_time);
+        said.tag.put("time_s",
+                     frame.tag.number("time_s", 0) + frame.first_line / d_acq->prf_hz);
+    d_tag = d_image.tag(plan, said, d_part, images());
     ++d_images;
-    return d_part.count * d_image.looks();
+    return d_part.count * d_band.looks;
 }
 
 void range_doppler_imager_impl::give(void* out, int first, int count)
@@ -187,8 +189,7 @@ void range_doppler_imager_impl::give(void* out, int first, int count)
     if (first == 0)
         add_item_tag(
             0, nitems_written(0), pmt::mp("sar_image"), d_tag.dict(), alias_pmt());
-    d_kernel->give(
-        static_cast<cf32*>(out), d_part.first * d_image.looks() + first, count);
+    d_image.give(*d_kernel, d_part, static_cast<cf32*>(out), first, count);
 }
 
 void range_doppler_imager_impl::next(int kept) { d_kernel->next(kept); }

@@ -18,7 +18,7 @@ class range_doppler_imager_impl final : public range_doppler_imager,
 public:
     range_doppler_imager_impl(const kernel::range_doppler_imager_params& params,
                               int hop,
-                              const std::string& output,
+                              bool valid_only,
                               const compute_target& target);
 
     bool start() override;
@@ -30,7 +30,10 @@ public:
                      gr_vector_void_star& output_items) override;
 
     int image_rows() const override { return d_image_rows; }
-    int aperture_lines() const override { return d_image.aperture_lines(); }
+    int aperture_lines() const override
+    {
+        return d_kernel->plan().aperture_lines(d_band);
+    }
     std::uint64_t images() const override { return d_images; }
     std::uint64_t bad_lines() const override { return d_kernel->bad_lines(); }
     std::uint64_t memory_bytes() const override { return d_kernel->bytes(); }
@@ -46,10 +49,11 @@ private:
     const acquisition d_acq;
     std::unique_ptr<kernel::range_doppler_imager> d_kernel;
     const std::vector<double> d_centroid; // of acq
+    const doppler_band d_band;
     const slant_image d_image;
     frame_flow d_flow;
     int d_image_rows = 0;
-    slant_image::part d_part{ 0, 0 };
+    slant_image::part d_part;
     frame_tag d_tag; // of the image that goes out
     std::atomic<std::uint64_t> d_images{ 0 };
 };

@@ -29,11 +29,8 @@ public:
 
     std::size_t bytes() const override
     {
-        // of the workers that run: gathered columns, and in and out of two transforms
-        const std::size_t each = sizeof(gr_complex) * d_rows * (tile + 4);
-        return each * std::count_if(d_workers.begin(), d_workers.end(), [](auto& w) {
-                   return w != nullptr;
-               });
+        // each thread: gathered columns, and in and out of two transforms
+        return sizeof(gr_complex) * d_rows * (tile + 4) * max_threads();
     }
 
 private:
