@@ -180,14 +180,14 @@ BOOST_DATA_TEST_CASE(
     const range_doppler_frame& f = k->plan().frame();
     BOOST_TEST(k->uses_src());
     double moved = 0;
-    for (const int cell : { 256, 240, 281 }) {
+    for (const int cell : { 256, 281 }) {
         const double at = cell + 0.3; // in the geometry of the image
         const double r = f.out_first_m + at * f.spacing_m;
         const double middle = factor_of(centroid, 100, a.carrier_hz);
         const double closest = geometry == image_geometry::centroid ? r * middle : r;
         double nearest = 1e9;
         double farthest = 0;
-        for (int row = 0; row < 64; row += 7) {
+        for (int row = 0; row < 64; row += 9) {
             const double frequency = frequency_of_row(row, 64, a.prf_hz, centroid);
             const double d = factor_of(frequency, 100, a.carrier_hz);
             const response y =
@@ -363,11 +363,13 @@ acquisition_fields filling(double band, int samples)
 } // namespace
 
 // The table in docs/accuracy.md.
-BOOST_DATA_TEST_CASE(interpolation_error_table, data::make({ 0.8, 0.93 }), band)
+BOOST_DATA_TEST_CASE(interpolation_error_table, data::make({ 0.4, 0.8, 0.93 }), band)
 {
-    const double wide[] = { -6, -9, -14, -20, -89, -9 };
-    const double narrow[] = { -7, -11, -23, -49, -89, -11 };
-    const double* const limits = band > 0.9 ? wide : narrow;
+    // 0.4: 80 % of the band in lines oversampled twice
+    const double limits_of[][6] = { { -14, -25, -71, -125, -90, -25 },
+                                    { -7, -12, -23, -50, -90, -12 },
+                                    { -6, -10, -22, -26, -90, -10 } };
+    const double* const limits = limits_of[band < 0.5 ? 0 : band < 0.9 ? 1 : 2];
     const int samples = 2048;
     const acquisition_fields a = filling(band, samples);
     for (std::size_t i = 0; i < 6; ++i) {
@@ -611,7 +613,7 @@ BOOST_AUTO_TEST_CASE(any_position_is_safe)
 
 BOOST_DATA_TEST_CASE(rows_in_pieces_and_in_place,
                      data::make(all_interpolations) * data::make({ false, true }) *
-                         data::make({ 1, 2, 101, 211 }) * data::make({ 1, 13 }),
+                         data::make({ 1, 2, 211 }) * data::make({ 1, 13 }),
                      how,
                      src,
                      samples,
@@ -737,8 +739,10 @@ BOOST_AUTO_TEST_CASE(another_centroid)
         BOOST_TEST(!k->plan().frame().uniform);
         if (how != migration_interpolation::nearest) // which jumps
             BOOST_TEST(difference_db(rows_of(*k), after) < -90);
+        const int longer = k->fft_length();
         k->set_centroid({ 0 });
         BOOST_TEST(difference_db(rows_of(*k), before) < -100);
+        BOOST_TEST(k->fft_length() == longer); // plans that suffice are kept
     }
 }
 
@@ -795,4 +799,10 @@ BOOST_AUTO_TEST_CASE(errors_name_parameter_value_and_expectation)
     a.prf_hz = 1e-6;
     a.doppler_centroid_hz = 2 * 100 * 9.6e9 / speed_of_light * 0.99999;
     BOOST_TEST(has(message(params_of(a, 2)), "secondary range compression delays"));
+    const double beyond = a.doppler_centroid_hz;
+    a.doppler_centroid_hz = 10;
+    const auto other = rcmc::make(params_of(a, 2), cpu);
+    BOOST_TEST(has(sentence_of([&] { other->set_centroid({ beyond }); }),
+                   "secondary range compression delays"));
+    BOOST_TEST(other->plan().frame().centroid_hz == 10);
 }
