@@ -562,11 +562,13 @@ BOOST_AUTO_TEST_CASE(fixed_point_is_linear_but_for_its_rounding)
     }
     BOOST_TEST(worst > 0.002);
     BOOST_TEST(worst < 6.0 * 0.5 / 256);
-    const rcm::fixed_position p = rcm::to_fixed(65535.0 + 100.0 / 256);
-    BOOST_TEST(p.index == 65535);
-    BOOST_TEST(p.weight == 100);
-    BOOST_TEST(rcm::to_fixed(-0.25).index == -1);
-    BOOST_TEST(rcm::to_fixed(-0.25).weight == 192);
+    const auto place = [](double x) {
+        return rcm::place_of<migration_interpolation::fixed>(x, 65536);
+    };
+    BOOST_TEST(place(65535.0 + 100.0 / 256).first == 65535);
+    BOOST_TEST(place(65535.0 + 100.4 / 256).between == 100.0f / 256);
+    BOOST_TEST(place(-0.25).first == -1);
+    BOOST_TEST(place(-0.25).between == 0.75f);
 }
 
 namespace {
@@ -574,13 +576,17 @@ namespace {
 template <migration_interpolation how>
 void check_positions()
 {
-    std::vector<cf32> line(40, cf32{ 1, 1 });
-    const std::vector<float> taps = sinc_table(std::max(2, rcm::taps_of(how)), 0.5);
+    alignas(16) cf32 line[40];
+    std::fill_n(line, 40, cf32{ 1, 1 });
+    // every row of every table: a mean of the samples
+    std::vector<rcm::tap_quad> taps(2 * (rcm::phases + 2) * rcm::width_of(how) / 4 + 1);
+    for (rcm::tap_quad& q : taps)
+        std::fill_n(q.w, 4, 1.0f / rcm::width_of(how));
     const double nan = std::numeric_limits<double>::quiet_NaN();
     for (const double x :
          { nan, 1e300, -1e300, HUGE_VAL, -HUGE_VAL, 3e9, -3e9, 60., -20. })
         for (const int samples : { 0, 1, 40 }) {
-            const cf32 v = rcm::value_at<how>(line.data(), samples, x, taps.data());
+            const cf32 v = rcm::value_at<how>(line, samples, x, taps.data());
             BOOST_TEST(v.re == 0.0f);
             BOOST_TEST(v.im == 0.0f);
         }
@@ -588,13 +594,12 @@ void check_positions()
     for (const int samples : { 0, 1, 2, 9, 40 })
         for (double x = -20; x < 60; x += 0.25)
             for (const double e : { -1e-15, 0.0, 1e-15 }) {
-                const cf32 v =
-                    rcm::value_at<how>(line.data(), samples, x + e, taps.data());
+                const cf32 v = rcm::value_at<how>(line, samples, x + e, taps.data());
                 BOOST_REQUIRE(is_finite(v));
                 if (x >= samples + 8 || x <= -9)
                     BOOST_REQUIRE(v.re == 0.0f);
             }
-    const cf32 v = rcm::value_at<how>(line.data(), 40, 20.0, taps.data());
+    const cf32 v = rcm::value_at<how>(line, 40, 20.0, taps.data());
     BOOST_TEST(std::abs(v.re - 1) < 1e-6);
 }
 

@@ -98,7 +98,9 @@ protected:
     const rcmc_params d_params;
     range_doppler_plan d_plan;
     rcm::transform_shape d_shape;
-    std::vector<float> d_taps; //!< empty below 8 taps
+    //! Taps, two more rows than phases of width_of() / 4 quads each; `exact` has two such
+    //! tables. Empty below 8 taps.
+    std::vector<rcm::tap_quad> d_taps;
 
 private:
     bool derive();

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cmath>
+#include <cstring>
 #include <gnuradio/fft/fft.h>
 
 // The hot loops are compiled for several generations of x86, and one is picked at run
@@ -57,6 +58,28 @@ src_extent extent_of_src(const range_doppler_frame& f)
     return e;
 }
 
+std::vector<rcm::tap_quad> table_of(migration_interpolation how, double band)
+{
+    static_assert(rcm::phases == sinc_phases);
+    const bool exact = how == migration_interpolation::exact;
+    const int taps = rcm::taps_of(how);
+    const int width = rcm::width_of(how);
+    // `exact` serves whatever lies in the band of the line's own sampling rate: its taps
+    // are made for half of the finer grid
+    const std::vector<float> from =
+        exact ? least_squares_table(taps, 0.5) : sinc_table(taps, band);
+    const int rows = rcm::phases + 2;
+    std::vector<float> to(static_cast<std::size_t>(exact ? 2 : 1) * rows * width);
+    for (int shift = 0; shift <= (exact ? 1 : 0); ++shift)
+        for (int p = 0; p < rows; ++p)
+            std::copy_n(from.begin() + p * taps,
+                        taps,
+                        to.begin() + (shift * rows + p) * width + shift);
+    std::vector<rcm::tap_quad> table(to.size() / 4);
+    std::memcpy(table.data(), to.data(), to.size() * sizeof(float));
+    return table;
+}
+
 } // namespace
 
 migration_interpolation migration_interpolation_from_name(const std::string& n)
@@ -85,16 +108,10 @@ rcmc::rcmc(const rcmc_params& params) : d_params(params), d_plan(params.geometry
             rcm::longest_fixed_line,
             " cells, or another interpolation");
     derive();
-    static_assert(rcm::phases == sinc_phases);
-    const int taps = rcm::taps_of(how);
     const double band =
         params.geometry.acq.compressed_axis(params.geometry.oversampling).occupied_band();
-    // `exact` serves whatever lies in the band of the line's own sampling rate: its taps
-    // are made for half of the finer grid, 1e-9 of error wherever the signal lies
-    if (how == migration_interpolation::exact)
-        d_taps = least_squares_table(taps, 0.5);
-    else if (taps > 2)
-        d_taps = sinc_table(taps, std::min(band, 1.0));
+    if (rcm::taps_of(how) > 2)
+        d_taps = table_of(how, std::min(band, 1.0));
 }
 
 //! Transforms for the frame as it is. \return have they changed?
@@ -166,18 +183,95 @@ struct row_job {
     int number; //!< of the row
     const range_doppler_frame* frame;
     const doppler_column* columns; //!< where the swath is not uniform
-    const float* taps;
+    const rcm::tap_quad* taps;
 };
 
-template <migration_interpolation how, bool uniform>
-SAR_INTO_CLONE void run_row(const row_job& j)
+//! Cells, or bins, that are prepared together: in arrays, which is what vectorises.
+constexpr int strip = 64;
+
+template <migration_interpolation how, typename Line>
+SAR_INTO_CLONE void run_strip(Line line,
+                              const int* first,
+                              const int* row,
+                              const float* between,
+                              const rcm::tap_quad* taps,
+                              cf32* out,
+                              int cells)
 {
-    for (int n = 0; n < j.cols; ++n) {
-        const double at =
-            uniform
-                ? rcm::uniform_position(j.row, n)
-                : rcm::cell_position(*j.frame, j.columns[n], j.number, rcm::grid_of(how));
-        j.out[n] = rcm::value_at<how>(j.line, j.samples, at, j.taps);
+    for (int i = 0; i < cells; ++i)
+        out[i] =
+            rcm::value_of<how>(line, rcm::place{ first[i], row[i], between[i] }, taps);
+}
+
+template <migration_interpolation how, bool uniform>
+SAR_INTO_CLONE void run_row(const row_job& job)
+{
+    const row_job j = job;
+    const range_doppler_frame frame = *j.frame;
+    alignas(64) int first[strip];
+    alignas(64) int row[strip];
+    alignas(64) float between[strip];
+    for (int begin = 0; begin < j.cols; begin += strip) {
+        const int cells = j.cols - begin < strip ? j.cols - begin : strip;
+        int outer = 0;
+        // whole strips, so that loops have a fixed length; columns are there for them
+        for (int i = 0; i < strip; ++i) {
+            const int n = begin + i;
+            const double at = uniform
+                                  ? rcm::uniform_position(j.row, n)
+                                  : rcm::cell_position(
+                                        frame, j.columns[n], j.number, rcm::grid_of(how));
+            const rcm::place p = rcm::place_of<how>(at, j.samples);
+            first[i] = p.first;
+            row[i] = p.row;
+            between[i] = p.between;
+            outer |= !rcm::is_inner<how>(p, j.samples);
+        }
+        if (!outer)
+            run_strip<how>(rcm::line_for<how>{ j.line },
+                           first,
+                           row,
+                           between,
+                           j.taps,
+                           j.out + begin,
+                           cells);
+        else
+            run_strip<how>(rcm::edged_line{ j.line, j.samples },
+                           first,
+                           row,
+                           between,
+                           j.taps,
+                           j.out + begin,
+                           cells);
+    }
+}
+
+//! Bins first .. last of the spectrum times their factors; \p from and \p to point to
+//! bin 0.
+SAR_INTO_CLONE void run_bins(const rcm::transform_shape& s,
+                             const src_phase& p,
+                             int first,
+                             int last,
+                             const cf32* from,
+                             cf32* to)
+{
+    const float scale = rcm::scale_of(s);
+    if (!s.src) {
+        for (int k = first; k <= last; ++k)
+            to[k] = scale * from[k];
+        return;
+    }
+    alignas(64) float re[strip];
+    alignas(64) float im[strip];
+    for (int begin = first; begin <= last; begin += strip) {
+        for (int i = 0; i < strip; ++i) {
+            const cf32 f = rcm::src_factor(s, p, begin + i);
+            re[i] = scale * f.re;
+            im[i] = scale * f.im;
+        }
+        const int bins = last - begin < strip - 1 ? last - begin + 1 : strip;
+        for (int i = 0; i < bins; ++i)
+            to[begin + i] = cf32{ re[i], im[i] } * from[begin + i];
     }
 }
 
@@ -190,19 +284,15 @@ SAR_INTO_CLONE void run_filter(const rcm::transform_shape& shape,
     const rcm::transform_shape s = shape;
     const src_phase p = src;
     const int half = (s.length - 1) / 2; // highest bin that is not at half the rate
-    for (int k = 0; k <= half; ++k)
-        bins[k] = rcm::bin_factor(s, p, k) * spectrum[k];
-    const cf32* const below = spectrum + s.length;
-    cf32* const to = bins + s.padded;
-    for (int k = -half; k < 0; ++k)
-        to[k] = rcm::bin_factor(s, p, k) * below[k];
+    run_bins(s, p, 0, half, spectrum, bins);
+    run_bins(s, p, -half, -1, spectrum + s.length, bins + s.padded);
     if (s.length % 2 == 0) {
         const cf32 v = spectrum[s.length / 2];
         if (s.padded == s.length) {
             bins[s.length / 2] = rcm::middle_factor(s, p, 0) * v;
         } else {
             bins[s.length / 2] = rcm::middle_factor(s, p, 1) * v;
-            to[-s.length / 2] = rcm::middle_factor(s, p, -1) * v;
+            bins[s.padded - s.length / 2] = rcm::middle_factor(s, p, -1) * v;
         }
     }
 }
@@ -290,7 +380,12 @@ protected:
         d_rows.resize(f.rows);
         for (int k = 0; k < f.rows; ++k)
             d_rows[k] = rcm::row_of(f, k, grid());
-        d_columns = f.uniform ? std::vector<doppler_column>() : d_plan.columns();
+        d_columns.clear();
+        if (!f.uniform) {
+            d_columns = d_plan.columns();
+            // whole strips are prepared
+            d_columns.resize((d_columns.size() / strip + 1) * strip, d_columns.back());
+        }
         if (!shape_changed)
             return;
         // planning takes time, so not in run(); other threads profit from what FFTW has

@@ -113,7 +113,7 @@ struct row_batch {
     range_doppler_frame frame;
     const rcm::row* rows;          //!< of the whole frame
     const doppler_column* columns; //!< where the swath is not uniform
-    const float* taps;
+    const rcm::tap_quad* taps;
     unsigned long long* bad_lines;
 };
 
@@ -168,6 +168,18 @@ constexpr int tile_gap = 32;
 
 __device__ int in_tile(int i) { return i + i / tile_gap; }
 
+//! A part of a line in shared memory; zero outside, as the whole line is.
+struct tiled_line {
+    const cf32* tile;
+    int begin; //!< sample that comes first
+    int count;
+    __device__ cf32 at(int i) const
+    {
+        const unsigned k = static_cast<unsigned>(i - begin);
+        return k < static_cast<unsigned>(count) ? tile[in_tile(k)] : cf32{ 0, 0 };
+    }
+};
+
 template <bool uniform, bool check>
 __global__ void __launch_bounds__(block_threads) interpolate_fixed(row_batch b)
 {
@@ -186,20 +198,18 @@ __global__ void __launch_bounds__(block_threads) interpolate_fixed(row_batch b)
             high = INT_MIN;
         }
         __syncthreads();
-        rcm::fixed_position at[cells_a_thread];
+        rcm::place at[cells_a_thread];
         int lowest = INT_MAX;
         int highest = INT_MIN;
         for (int c = 0; c < cells_a_thread; ++c) {
             const int n = first + c * block_threads + threadIdx.x;
-            // beyond the line; reads zeros
-            at[c] = { -2, 0 };
-            if (n < b.cols) {
-                const double x = position<how, uniform>(b, row, k, n);
-                if (rcm::in_reach<how>(x, samples)) {
-                    at[c] = rcm::to_fixed(x);
-                    lowest = min(lowest, at[c].index);
-                    highest = max(highest, at[c].index + 1);
-                }
+            if (n >= b.cols)
+                continue;
+            at[c] = rcm::place_of<how>(position<how, uniform>(b, row, k, n), samples);
+            // those that read beside the line only need no tile
+            if (at[c].first >= -1 && at[c].first < samples) {
+                lowest = min(lowest, at[c].first);
+                highest = max(highest, at[c].first + 1);
             }
         }
         for (int distance = 16; distance > 0; distance /= 2) {
@@ -217,19 +227,16 @@ __global__ void __launch_bounds__(block_threads) interpolate_fixed(row_batch b)
         const bool tiled = count <= tile_samples;
         if (tiled)
             for (int i = threadIdx.x; i < count; i += block_threads)
-                tile[in_tile(i)] = rcm::edged(line, samples, begin + i);
+                tile[in_tile(i)] = rcm::edged_line{ line, samples }.at(begin + i);
         __syncthreads();
         for (int c = 0; c < cells_a_thread; ++c) {
             const int n = first + c * block_threads + threadIdx.x;
             cf32 v = { 0, 0 };
-            if (at[c].index >= -1) {
-                const int i = at[c].index - begin;
-                v = tiled ? rcm::fixed_value(
-                                tile[in_tile(i)], tile[in_tile(i + 1)], at[c].weight)
-                          : rcm::fixed_value(rcm::edged(line, samples, at[c].index),
-                                             rcm::edged(line, samples, at[c].index + 1),
-                                             at[c].weight);
-            }
+            if (n < b.cols)
+                v = tiled ? rcm::value_of<how>(
+                                tiled_line{ tile, begin, count }, at[c], nullptr)
+                          : rcm::value_of<how>(
+                                rcm::edged_line{ line, samples }, at[c], nullptr);
             cuda::store_sample(b.storage, out, b.cols, n, v);
         }
         __syncthreads();
@@ -271,11 +278,11 @@ public:
         d_dev_bad_lines = cuda::device_buffer<unsigned long long>(1);
         SAR_CUDA(cudaMemsetAsync(
             d_dev_bad_lines.data(), 0, sizeof(unsigned long long), d_stream));
-        d_dev_taps = cuda::device_buffer<float>(d_taps.size());
+        d_dev_taps = cuda::device_buffer<rcm::tap_quad>(d_taps.size());
         if (!d_taps.empty())
             SAR_CUDA(cudaMemcpyAsync(d_dev_taps.data(),
                                      d_taps.data(),
-                                     d_taps.size() * sizeof(float),
+                                     d_taps.size() * sizeof(rcm::tap_quad),
                                      cudaMemcpyHostToDevice,
                                      d_stream));
         d_dev_rows = cuda::device_buffer<rcm::row>(d_plan.frame().rows);
@@ -454,7 +461,7 @@ private:
 
     cuda::cuda_space& d_space;
     const cudaStream_t d_stream;
-    cuda::device_buffer<float> d_dev_taps;
+    cuda::device_buffer<rcm::tap_quad> d_dev_taps;
     cuda::device_buffer<rcm::row> d_dev_rows;
     std::vector<doppler_column> d_columns; // empty when the swath is uniform
     cuda::device_buffer<doppler_column> d_dev_columns;

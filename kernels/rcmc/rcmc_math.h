@@ -20,6 +20,7 @@
 #include "../core/hd.h"
 #include "../core/phasor.h"
 #include "../core/range_doppler.h"
+#include <type_traits>
 
 namespace gr {
 namespace sar {
@@ -42,7 +43,7 @@ enum class migration_interpolation {
 
 namespace rcm {
 
-//! Samples that an interpolation reads.
+//! Samples that an interpolation weighs.
 SAR_HD constexpr int taps_of(migration_interpolation i)
 {
     return i == migration_interpolation::exact     ? 10
@@ -52,13 +53,26 @@ SAR_HD constexpr int taps_of(migration_interpolation i)
                                                    : 2;
 }
 
+/*!
+ * \brief Samples that it reads.
+ *
+ * `exact` reads from an even sample on, two samples at a time (cells lie about two grid
+ * points apart, so that all threads of a warp, each with its two, read without gaps): its
+ * 10 taps are stored as 12, once from the first on and once from the second on, the
+ * others 0.
+ */
+SAR_HD constexpr int width_of(migration_interpolation i)
+{
+    return i == migration_interpolation::exact ? 12 : taps_of(i);
+}
+
 //! Grid points per sample of the line.
 SAR_HD constexpr int grid_of(migration_interpolation i)
 {
     return i == migration_interpolation::exact ? 2 : 1;
 }
 
-//! Rows of the tables of taps per grid point: sinc_phases of interpolator.h.
+//! Rows of a table of taps per grid point: sinc_phases of interpolator.h.
 constexpr int phases = 512;
 //! Longest line whose index has 16 bits.
 constexpr int longest_fixed_line = 1 << 16;
@@ -105,14 +119,22 @@ struct transform_shape {
     double bin_step = 0; //!< range frequency over carrier from bin to bin
 };
 
-//! Factor of bin \p k of \p length, counted from -length / 2 on: SRC, and one over the
-//! length of the forward transform.
+//! SRC of bin \p k, counted from -length / 2 on.
+SAR_HD cf32 src_factor(const transform_shape& s, const src_phase& p, int k)
+{
+    return unit_phasor(fractional_cycles(src_cycles(p, k * s.bin_step)));
+}
+
+//! What the unscaled transforms to and fro are to be scaled by.
+SAR_HD float scale_of(const transform_shape& s)
+{
+    return 1.0f / static_cast<float>(s.length);
+}
+
+//! Factor of bin \p k: SRC and scale.
 SAR_HD cf32 bin_factor(const transform_shape& s, const src_phase& p, int k)
 {
-    const float scale = 1.0f / static_cast<float>(s.length);
-    if (!s.src)
-        return { scale, 0.0f };
-    return scale * unit_phasor(fractional_cycles(src_cycles(p, k * s.bin_step)));
+    return scale_of(s) * (s.src ? src_factor(s, p, k) : cf32{ 1, 0 });
 }
 
 //! Factor of the bin at half the sampling rate, length even. It is half of +fs/2 and half
@@ -128,106 +150,148 @@ SAR_HD cf32 middle_factor(const transform_shape& s, const src_phase& p, int sign
 // ---- interpolation
 // ----------------------------------------------------------------------
 
-//! Sample \p i of a line that is zero outside.
-SAR_HD cf32 edged(const cf32* line, int samples, int i)
-{
-    return static_cast<unsigned>(i) < static_cast<unsigned>(samples) ? line[i]
-                                                                     : cf32{ 0, 0 };
-}
-
-//! Sum of \p taps samples, weighted between two rows of a table. In partial sums, so that
-//! compilers use vector registers and additions need not wait for each other.
-template <int taps>
-SAR_HD cf32 weighted(const cf32* x, const float* table, float between)
-{
-    constexpr int lanes = taps % 4 == 0 ? 4 : 2;
-    float re[lanes] = {};
-    float im[lanes] = {};
-    for (int k = 0; k < taps; k += lanes)
-        for (int l = 0; l < lanes; ++l) {
-            const float a = table[k + l];
-            const float w = a + between * (table[taps + k + l] - a);
-            re[l] += w * x[k + l].re;
-            im[l] += w * x[k + l].im;
-        }
-    for (int l = lanes / 2; l > 0; l /= 2)
-        for (int m = 0; m < l; ++m) {
-            re[m] += re[m + l];
-            im[m] += im[m + l];
-        }
-    return { re[0], im[0] };
-}
-
-//! A position in fixed point.
-struct fixed_position {
-    int index;  //!< 0 .. 65535 (-1 just before the line)
-    int weight; //!< of the sample behind it, in 1/256: 0 .. 255
+//! Four taps that are loaded at once.
+struct alignas(16) tap_quad {
+    float w[4];
 };
 
-//! \p at in_reach() of a line.
-SAR_HD fixed_position to_fixed(double at)
-{
-    // the sum is positive: truncation is rounding down
-    const int q = static_cast<int>(at * 256 + (256 + 0.5)) - 256;
-    return { q >> 8, q & 255 };
-}
-
-SAR_HD cf32 fixed_value(cf32 a, cf32 b, int weight)
-{
-    const float w = static_cast<float>(weight) * (1.0f / 256.0f);
-    return { a.re + w * (b.re - a.re), a.im + w * (b.im - a.im) };
-}
-
-//! Is there a sample within reach of this grid point? False for a NaN.
-template <migration_interpolation how>
-SAR_HD bool in_reach(double at, int samples)
-{
-    constexpr int reach = taps_of(how) > 2 ? taps_of(how) : 1;
-    return at > -reach && at < static_cast<double>(samples) + (reach - 1);
-}
+//! Where the value of a cell comes from.
+struct place {
+    int first;     //!< sample that the first weight is for; may lie outside the line
+    int row;       //!< of the table of taps
+    float between; //!< share of the next row; linear, fixed: of the next sample
+};
 
 /*!
- * \brief Value of a line at grid point \p at, which may be any number.
+ * \brief The place of grid point \p at, which may be any number.
  *
- * \param line samples on the grid; those outside count as 0
- * \param table of taps, [phases + 2][taps]; unused below 8 taps
+ * One that no sample is in reach of, or a NaN, becomes one before the line: 0. Without
+ * branches, so that loops vectorise.
  */
 template <migration_interpolation how>
-SAR_HD cf32 value_at(const cf32* line, int samples, double at, const float* table)
+SAR_HD place place_of(double at, int samples)
 {
     constexpr int taps = taps_of(how);
-    if (!in_reach<how>(at, samples))
-        return { 0, 0 };
+    constexpr int reach = taps > 2 ? taps : 1;
+    const bool reachable =
+        (at > -reach) & (at < static_cast<double>(samples) + (reach - 1));
+    const double x = reachable ? at : -reach;
+    // sums are positive: truncation is rounding down
     if constexpr (how == migration_interpolation::fixed) {
-        const fixed_position p = to_fixed(at);
-        return fixed_value(
-            edged(line, samples, p.index), edged(line, samples, p.index + 1), p.weight);
+        const int q = static_cast<int>(x * 256 + (256 + 0.5)) - 256;
+        return { q >> 8, 0, static_cast<float>(q & 255) * (1.0f / 256.0f) };
     } else if constexpr (how == migration_interpolation::nearest) {
-        return edged(line, samples, static_cast<int>(at + (taps + 0.5)) - taps);
+        return { static_cast<int>(x + 1.5) - 1, 0, 0.0f };
     } else {
-        // the sum is positive: truncation is rounding down
-        const int whole = static_cast<int>(at + taps) - taps;
-        const float fraction = static_cast<float>(at - whole);
-        if constexpr (how == migration_interpolation::linear) {
-            const cf32 a = edged(line, samples, whole);
-            const cf32 b = edged(line, samples, whole + 1);
-            return { a.re + fraction * (b.re - a.re), a.im + fraction * (b.im - a.im) };
-        } else {
-            const float position = fraction * phases;
-            const int p = static_cast<int>(position);
-            const float between = position - static_cast<float>(p);
-            const float* const rows = table + p * taps;
-            const int first = whole - (taps / 2 - 1);
-            if (first >= 0 && first <= samples - taps)
-                return weighted<taps>(line + first, rows, between);
-            cf32 sum = { 0, 0 };
-            for (int k = 0; k < taps; ++k) {
-                const float w = rows[k] + between * (rows[taps + k] - rows[k]);
-                sum = sum + w * edged(line, samples, first + k);
-            }
-            return sum;
-        }
+        const int whole = static_cast<int>(x + taps) - taps;
+        const float fraction = static_cast<float>(x - whole);
+        if constexpr (how == migration_interpolation::linear)
+            return { whole, 0, fraction };
+        const float position = fraction * phases;
+        const int row = static_cast<int>(position);
+        const float between = position - static_cast<float>(row);
+        const int first = whole - (taps / 2 - 1);
+        if constexpr (how == migration_interpolation::exact)
+            return { first & ~1, row + (first & 1) * (phases + 2), between };
+        return { first, row, between };
     }
+}
+
+//! Is all that is read for a place within the line?
+template <migration_interpolation how>
+SAR_HD bool is_inner(const place& p, int samples)
+{
+    return (p.first >= 0) & (p.first <= samples - width_of(how));
+}
+
+struct sample_quad {
+    cf32 v[4];
+};
+
+//! A line of which samples are read that exist.
+struct inner_line {
+    const cf32* samples;
+    SAR_HD cf32 at(int i) const { return samples[i]; }
+    SAR_HD sample_quad four(int i) const
+    {
+        return { { samples[i], samples[i + 1], samples[i + 2], samples[i + 3] } };
+    }
+};
+
+//! The same, read two samples at a time from even ones on.
+struct paired_line {
+    struct alignas(16) pair {
+        cf32 v[2];
+    };
+    const cf32* samples; //!< a multiple of 16 bytes
+    SAR_HD cf32 at(int i) const { return samples[i]; }
+    SAR_HD sample_quad four(int i) const
+    {
+        const pair* p = reinterpret_cast<const pair*>(samples + i);
+        const pair a = p[0];
+        const pair b = p[1];
+        return { { a.v[0], a.v[1], b.v[0], b.v[1] } };
+    }
+};
+
+//! A line that is zero outside its samples.
+struct edged_line {
+    const cf32* samples;
+    int count;
+    SAR_HD cf32 at(int i) const
+    {
+        return static_cast<unsigned>(i) < static_cast<unsigned>(count) ? samples[i]
+                                                                       : cf32{ 0, 0 };
+    }
+    SAR_HD sample_quad four(int i) const
+    {
+        return { { at(i), at(i + 1), at(i + 2), at(i + 3) } };
+    }
+};
+
+//! Value at a place. \param table of taps: see rcmc.h; unused below 8 taps
+template <migration_interpolation how, typename Line>
+SAR_HD cf32 value_of(Line line, const place& p, const tap_quad* table)
+{
+    if constexpr (taps_of(how) == 1) {
+        return line.at(p.first);
+    } else if constexpr (taps_of(how) == 2) {
+        const cf32 a = line.at(p.first);
+        const cf32 b = line.at(p.first + 1);
+        return { a.re + p.between * (b.re - a.re), a.im + p.between * (b.im - a.im) };
+    } else {
+        constexpr int quads = width_of(how) / 4;
+        const tap_quad* const rows = table + p.row * quads;
+        // partial sums: vector registers, and additions that need not wait
+        float re[4] = {};
+        float im[4] = {};
+        for (int q = 0; q < quads; ++q) {
+            const tap_quad a = rows[q];
+            const tap_quad b = rows[q + quads];
+            const sample_quad x = line.four(p.first + 4 * q);
+            for (int l = 0; l < 4; ++l) {
+                const float w = a.w[l] + p.between * (b.w[l] - a.w[l]);
+                re[l] += w * x.v[l].re;
+                im[l] += w * x.v[l].im;
+            }
+        }
+        return { (re[0] + re[2]) + (re[1] + re[3]), (im[0] + im[2]) + (im[1] + im[3]) };
+    }
+}
+
+//! What value_of() reads the inside of a line through.
+template <migration_interpolation how>
+using line_for =
+    std::conditional_t<how == migration_interpolation::exact, paired_line, inner_line>;
+
+//! Value of a line of \p samples at grid point \p at, which may be any number.
+template <migration_interpolation how>
+SAR_HD cf32 value_at(const cf32* line, int samples, double at, const tap_quad* table)
+{
+    const place p = place_of<how>(at, samples);
+    return is_inner<how>(p, samples)
+               ? value_of<how>(line_for<how>{ line }, p, table)
+               : value_of<how>(edged_line{ line, samples }, p, table);
 }
 
 } // namespace rcm
