@@ -299,6 +299,9 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
     elif doppler_centroid is not None:
         centroid_from = "given"
         acq = with_centroid(acq, doppler_centroid)
+    if storage != "single" and not stages:
+        raise FocusError(f"storage is '{storage}', but the fused imager stores nothing between "
+                         "stages; expected single, or stages")
     lines = int(lines) or rec.num_pulses
     if centroid_from == "estimate" and not stages:
         estimate = estimate_centroid(rec, lines, oversampling=oversampling, backend=backend,

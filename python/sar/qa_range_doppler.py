@@ -156,9 +156,10 @@ def test_without_secondary_range_compression_it_fails(squint):
 
 def referenced(scene, report, **kw):
     """The same image in float64."""
-    lines = reference.compress(scene.acq, scene.lines, 1, report["window"])
+    oversampling = report["oversampling"]
+    lines = reference.compress(scene.acq, scene.lines, oversampling, report["window"])
     image, time_s, first_m = reference.range_doppler(
-        scene.acq, lines, fft_length=report["frame"]["fft_length"],
+        scene.acq, lines, oversampling=oversampling, fft_length=report["frame"]["fft_length"],
         window=report["azimuth_window"], azimuth_bandwidth_hz=report["azimuth_bandwidth_hz"], **kw)
     assert time_s * scene.acq.effective_velocity_m_s == pytest.approx(
         report["grid"]["origin_m"][0], abs=1e-6)
@@ -182,14 +183,25 @@ def test_parabolic_migration_fails(squint):
 @pytest.mark.parametrize("squint", [0.0, 10.0])
 def test_whole_image_against_float64(squint, backend):
     scene = strip(squint)
-    limits = {"exact": -60, "sinc16": -50, "sinc8": -40, "linear": -12, "nearest": -8}
-    truth = None
-    for interpolation, limit in limits.items():
-        image, report = focus.range_doppler(scene.recording(), interpolation=interpolation,
-                                            backend=backend)
-        if truth is None:
-            truth = referenced(scene, report)
-        assert energy_db(image, truth) < limit, interpolation
+    # the band is 0.83 of the sampling rate: what short taps cannot do, docs/accuracy.md
+    limits = {1: {"exact": -70, "sinc16": -40, "sinc8": -23, "linear": -12, "fixed": -12,
+                  "nearest": -7},
+              2: {"exact": -74, "sinc16": -73, "sinc8": -68, "linear": -23, "fixed": -23,
+                  "nearest": -13}}
+    for oversampling, by_name in limits.items():
+        truth = None
+        for interpolation, limit in by_name.items():
+            image, report = focus.range_doppler(
+                scene.recording(), interpolation=interpolation, oversampling=oversampling,
+                backend=backend)
+            if truth is None:
+                truth = referenced(scene, report)
+            if interpolation == "exact":
+                assert energy_db(image, truth) < -60
+            # where a line ends within the taps is another matter
+            a, b = report["quality"]["cols"]
+            error = energy_db(image[:, a:b], truth[:, a:b])
+            assert error < limit, (interpolation, oversampling)
 
 
 @pytest.mark.parametrize("backend", backends())
@@ -266,7 +278,7 @@ def test_centroid_geometry(backend):
 def test_looks():
     """Sub-bands added in power: wider in azimuth, the point still 1 high, at its place."""
     scene = strip(0.0)
-    image, report = focus.range_doppler(scene.recording(), looks=3, backend="cpu")
+    image, report = focus.range_doppler(scene.recording(), looks=3, oversampling=4, backend="cpu")
     assert image.dtype == np.float32 and report["looks"] == 3
     grid = sar.image_grid(**report["grid"])
     assert (grid.rows, grid.cols) == image.shape
@@ -274,7 +286,7 @@ def test_looks():
     for t in scene.targets:
         found, level = find_peak(image, grid, t["position_m"], 4.0)
         assert math.dist(found, t["position_m"]) < 0.5
-        assert level == pytest.approx(abs(t["amplitude"]), rel=0.1)
+        assert level == pytest.approx(abs(t["amplitude"]), rel=0.06)
 
 
 def long_strip(hints):
@@ -311,7 +323,7 @@ def test_strip_without_a_seam(tmp_path, backend, stages):
     check(joined, report, seen)
     # some of them lie on a seam
     rows = np.array([grid.index_of(t["position_m"])[0] for t in seen]) % hop
-    assert np.min(np.minimum(rows, hop - rows)) < 10
+    assert np.min(np.minimum(rows, hop - rows)) < 20
 
 
 # ---- against back-projection ------------------------------------------------------------
@@ -359,14 +371,14 @@ def test_wrong_centroid_fails():
 
 
 def test_centroid_with_a_slope_is_taken():
-    """The same polynomial, constant over the swath but for nothing: the same image."""
+    """A slope of next to nothing: tables by cell, and the same image (to its 0.1 % of gain)."""
     scene = strip(4.0)
     hz = scene.acq.doppler_centroid_hz
     a, _ = focus.range_doppler(scene.recording(), backend="cpu")
     b, report = focus.range_doppler(scene.recording(), doppler_centroid=[hz, 1e-9],
                                     backend="cpu")
     assert report["doppler_centroid"]["hz"] == [hz, 1e-9]
-    assert energy_db(b, a) < -90
+    assert energy_db(b, a) < -55
 
 
 @pytest.mark.parametrize("stages", [False, True], ids=["fused", "stages"])
@@ -432,7 +444,7 @@ def radarsat_figures(radarsat, name, fields=None, backend="cpu", lines=None, **k
 def figures_of(image, rec, grid):
     """Cell n is the closest range slant_range_first_m + n spacing."""
     first = (rec.acq.slant_range_first_m - grid["origin_m"][1]) / grid["col_spacing_m"]
-    f = focus.image_figures(image[:, round(first + 5) : round(first + 600)])
+    f = focus.image_figures(image[:, round(first) + 5 : round(first) + 600])
     return f["contrast"], f["entropy_nat"], 10 ** (f["peak_to_median_db"] / 20)
 
 
@@ -505,26 +517,29 @@ def test_radarsat_against_float64(radarsat):
     """At 990 km a phase in float is noise; and without migration correction it blurs."""
     *_, image, report = radarsat_figures(radarsat, "english_bay_ships")
     rec = open_recording(os.path.join(radarsat, "english_bay_ships.sigmf-meta"))
-    lines = reference.compress(rec.acq, rec.lines(), 1, "kaiser(2.5)")
+    # lines of the block: a window with a pedestal ends between other bins in the reference,
+    # -44 dB, which pulse_compression's own tests judge
+    source = sar.recording_source(rec)
+    compression = sar.pulse_compression(rec.acq, 1, "kaiser(2.5)", [], "cpu", 0)
+    sink, tb = blocks.vector_sink_c(rec.acq.samples), gr.top_block()
+    tb.connect(source, compression, sink)
+    tb.run()
+    lines = np.array(sink.data(), np.complex64).reshape(len(rec), -1)
     # the cells of the statistics
-    spacing = report["grid"]["col_spacing_m"]
-    r0, cols = rec.acq.slant_range_first_m + 5 * spacing, 595
-    keep = dict(fft_length=2048, window="kaiser(2.5)", first_range_m=r0, cols=cols)
+    spacing, origin = report["grid"]["col_spacing_m"], report["grid"]["origin_m"][1]
+    first, cols = round((rec.acq.slant_range_first_m - origin) / spacing + 5), 595
+    keep = dict(fft_length=2048, window="kaiser(2.5)", first_range_m=origin + first * spacing,
+                cols=cols)
     truth = reference.range_doppler(rec.acq, lines, **keep)[0]
-    first = (r0 - report["grid"]["origin_m"][1]) / spacing
-    shifted = reference.range_doppler(
-        rec.acq, lines, **dict(keep, first_range_m=report["grid"]["origin_m"][1]
-                               + round(first) * spacing))[0]
-    part = image[:, round(first) : round(first) + cols]
-    correlation = abs(np.vdot(part, shifted)) / np.linalg.norm(part) / np.linalg.norm(shifted)
-    assert correlation > 0.9999
-    assert energy_db(part, shifted) < -60
-    grid = dict(report["grid"], origin_m=(0, r0 - 5 * spacing, 0))
-    contrast, entropy, peak = figures_of(np.pad(truth, ((0, 0), (5, 0))), rec, grid)
-    assert (contrast, entropy) == pytest.approx((1.50, 9.67), rel=0.02)
-    blurred = reference.range_doppler(rec.acq, lines, migration="none", **keep)[0]
-    contrast, entropy, peak = figures_of(np.pad(blurred, ((0, 0), (5, 0))), rec, grid)
-    assert (contrast, entropy) == pytest.approx((1.34, 11.15), rel=0.03) and peak < 150
+    part = image[:, first : first + cols]
+    correlation = abs(np.vdot(part, truth)) / np.linalg.norm(part) / np.linalg.norm(truth)
+    assert correlation > 0.9999999
+    assert energy_db(part, truth) < -75
+    f = focus.image_figures(truth)
+    assert (f["contrast"], f["entropy_nat"]) == pytest.approx((1.50, 9.67), rel=0.02)
+    f = focus.image_figures(reference.range_doppler(rec.acq, lines, migration="none", **keep)[0])
+    assert (f["contrast"], f["entropy_nat"]) == pytest.approx((1.34, 11.15), rel=0.03)
+    assert 10 ** (f["peak_to_median_db"] / 20) < 150
 
 
 @pytest.mark.parametrize("fields,flag", [
