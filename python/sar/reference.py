@@ -253,9 +253,8 @@ def range_doppler(acq, compressed_lines, *, oversampling=1, fft_length=None, vel
 
     ``velocity`` (m/s, effective) and ``centroid`` (Hz, absolute) default to the acquisition's
     and may be polynomials, ascending coefficients in measured slant range where the beam sees a
-    cell minus acq.slant_range_first_m (m); in zero_doppler geometry that range is R0 over D at
-    the middle of the line. ``first_range_m`` and ``cols`` pick other columns without changing
-    values.
+    cell, R0 / D(centroid), minus acq.slant_range_first_m (m). ``first_range_m`` and ``cols``
+    pick other columns without changing values.
 
     I. Cumming, F. Wong, Digital Processing of Synthetic Aperture Radar Data, chapter 6.
     """
@@ -295,6 +294,10 @@ def range_doppler(acq, compressed_lines, *, oversampling=1, fft_length=None, vel
     r = first + np.arange(cols or cells) * spacing
     beam = r / d_ref if geometry == "zero_doppler" else r
     v, fc = at(velocity, beam), at(centroid, beam)
+    if geometry == "zero_doppler":
+        for _ in range(8):  # the range where the beam sees R0 depends on both there
+            beam = r / cosine(fc, f0, v)
+            v, fc = at(velocity, beam), at(centroid, beam)
     r0 = r if geometry == "zero_doppler" else r * cosine(fc, f0, v)
 
     shift = -((n - count) // 2)
