@@ -297,14 +297,10 @@ BOOST_AUTO_TEST_CASE(bits_depend_on_the_seed_and_on_nothing_else)
     std::vector<cf32> a(37 * 101), b(37 * 101), d(37 * 101);
     std::vector<vec3> pos(37);
     simulate(p, a.data(), pos.data());
-#ifdef _OPENMP
-    const int before = omp_get_max_threads();
-    omp_set_num_threads(before == 1 ? 3 : 1);
-#endif
+    const int before = max_threads();
+    set_max_threads(before == 1 ? 3 : 1);
     simulate(p, b.data(), pos.data());
-#ifdef _OPENMP
-    omp_set_num_threads(before);
-#endif
+    set_max_threads(before);
     BOOST_TEST(std::memcmp(a.data(), b.data(), a.size() * sizeof(cf32)) == 0);
     const auto s = kernel::point_target_source::make(p);
     s->line(36, b.data()); // one line alone

@@ -339,6 +339,9 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
                 acq, lines, fft_length, oversampling, azimuth_window, azimuth_bandwidth_hz, looks,
                 geometry, output, hop, storage, backend, device))]
     else:
+        if storage != "single":
+            raise FocusError(f"storage is '{storage}': that is for the edges between stages, and "
+                             "the imager has none; expected single, or stages")
         _require_blocks("range_doppler_imager")
         chain.append(("range_doppler_imager", _sar.range_doppler_imager(
             acq, lines, fft_length, hop, oversampling, window, replica_of(rec), interpolation, src,

@@ -20,7 +20,8 @@ CATEGORIES = {"Parameters", "Sources", "Framing", "Stages", "Imagers", "Finishin
               "Plumbing"}
 # parameters that count something: GRC must refuse 2.5 of them
 COUNTS = {"samples", "rows", "cols", "pulses", "frames", "oversampling", "device", "seed", "vlen",
-          "itemsize", "pulses_per_image", "hop", "row_looks", "col_looks"}
+          "itemsize", "pulses_per_image", "hop", "row_looks", "col_looks", "lines", "fft_length",
+          "looks"}
 # added by GRC to every block, or meant by Mako
 RESERVED = {"id", "alias", "affinity", "minoutbuf", "maxoutbuf", "comment", "self", "context",
             "loop", "caller", "capture", "pageargs", "UNDEFINED", "value", "no_quotes"}
@@ -287,6 +288,9 @@ def test_value_and_code_of_the_others_agree(platform, tmp_path, key, fields):
     ("sar_trajectory_source", dict(prf_hz="0")),
     ("sar_image_quality", dict(carrier_hz="-1")),
     ("sar_image_quality", dict(irw="0")),
+    ("sar_azimuth_fft", dict(lines="0")),
+    ("sar_azimuth_fft", dict(fft_length="1000")), # less than lines
+    ("sar_azimuth_fft", dict(hop="100", direction='"inverse"')),
 ])
 def test_wrong_values_are_marked(platform, tmp_path, key, fields):
     others = [b for b in VARIABLES if b["id"] != key]
@@ -306,6 +310,32 @@ def test_wrong_values_are_marked(platform, tmp_path, key, fields):
     assert not marks(good)
     bad = flowgraph(tmp_path, others + [block(key, name="under_test", **fields)])
     assert marks(bad)
+
+
+@pytest.mark.parametrize("storage,items", [("single", ("complex", 50)), ("half", ("byte", 208))])
+@pytest.mark.parametrize("key,fields,ports", [
+    ("sar_azimuth_fft", {}, ("complex", "rows")),
+    ("sar_azimuth_fft", dict(direction='"inverse"'), ("rows", "complex")),
+    ("sar_azimuth_filter", {}, ("rows", "complex")),
+])
+def test_ports_of_half_rows(platform, tmp_path, storage, items, key, fields, ports):
+    """Rows of 16 bits are bytes in GRC, as many as the block makes of them."""
+    acq = "acq.replace(samples=25, effective_velocity_m_s=100)"
+    thing = block(key, name="thing", acq=acq, oversampling="2", storage=f'"{storage}"', **fields)
+    fg, _ = load(platform, flowgraph(tmp_path, VARIABLES + [thing]))
+    b = fg.get_block("thing")
+    marks = list(b.get_error_messages()) + [m for p in b.params.values()
+                                            for m in p.get_error_messages()]
+    assert not [m for m in marks if "Port is not connected" not in m], marks
+    made = {}
+    exec(b.templates.render("imports"), made)
+    made["acq"] = fg.namespace["acq"]
+    made["thing"] = eval(b.templates.render("make"), made)
+    for port, kind, signature in ((b.sources[0], ports[1], made["thing"].output_signature()),
+                                  (b.sinks[0], ports[0], made["thing"].input_signature())):
+        wanted = items if kind == "rows" else ("complex", 50)
+        assert (port.dtype, port.vlen) == wanted
+        assert {"complex": 8, "byte": 1}[port.dtype] * port.vlen == signature.sizeof_stream_item(0)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
