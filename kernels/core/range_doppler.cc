@@ -226,9 +226,18 @@ std::vector<doppler_column> range_doppler_plan::columns() const
     for (int n = 0; n < f.cols; ++n) {
         doppler_column& c = v[n];
         const double r = f.out_first_m + n * f.spacing_m;
-        const double beam = f.geometry == image_geometry::centroid ? r : r / f.factor;
+        double beam = f.geometry == image_geometry::centroid ? r : r / f.factor;
         c.velocity_m_s = velocity_at(beam);
         c.centroid_hz = centroid_at(beam);
+        // where the beam sees a closest range depends on velocity and centroid there
+        double step = f.uniform || f.geometry == image_geometry::centroid ? 0 : 1;
+        for (int i = 0; i < 32 && std::abs(step) > 1e-9 * r; ++i) {
+            step =
+                r / migration_factor(c.centroid_hz, c.velocity_m_s, f.carrier_hz) - beam;
+            beam += step;
+            c.velocity_m_s = velocity_at(beam);
+            c.centroid_hz = centroid_at(beam);
+        }
         c.closest_m =
             f.geometry == image_geometry::centroid
                 ? r * migration_factor(c.centroid_hz, c.velocity_m_s, f.carrier_hz)

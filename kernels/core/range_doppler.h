@@ -37,7 +37,8 @@ SAR_KERNEL_API std::string to_string(image_geometry g);
  *     -d eta / d f = c R0 / (2 f0 V^2 D^3)         one over the azimuth FM rate.
  *
  * Doppler frequencies are absolute: bin k of the azimuth transform stands for the one of
- * k PRF / N + m PRF nearest to the centroid, which may be many PRFs from zero.
+ * k PRF / N + m PRF nearest to the centroid, which may be many PRFs from zero; the edge
+ * of the band, half a PRF from it, is its lower one.
  *
  * Source: Cumming and Wong, Digital Processing of Synthetic Aperture Radar Data, sections
  * 5.3 and 6.3 (the hyperbolic form of 6.24, not the parabolic approximation).
@@ -84,7 +85,8 @@ struct doppler_column {
 SAR_HD double doppler_frequency(const range_doppler_frame& f, int row, double centroid_hz)
 {
     const double base = row * f.prf_hz / f.rows;
-    return base + f.prf_hz * rint((centroid_hz - base) / f.prf_hz);
+    // 1e-9: the same end of the band for every way of rounding
+    return base + f.prf_hz * ceil((centroid_hz - base) / f.prf_hz - 0.5 - 1e-9);
 }
 
 //! D(f) = sqrt(1 - (c f / (2 V f0))^2)

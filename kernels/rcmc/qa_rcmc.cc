@@ -276,14 +276,17 @@ BOOST_DATA_TEST_CASE(swath_that_is_not_uniform,
         double beam = closest;
         double v = 0;
         double centroid = 0;
-        const double d0 = f.factor;
-        if (geometry == image_geometry::zero_doppler)
-            beam = closest / d0;
-        const double x = beam - a.slant_range_first_m;
-        v = 100 + 2e-3 * x;
-        centroid = 600 + 0.6 * x + 1e-4 * x * x;
+        const auto look_from = [&](double range) {
+            const double x = range - a.slant_range_first_m;
+            v = 100 + 2e-3 * x;
+            centroid = 600 + 0.6 * x + 1e-4 * x * x;
+            return factor_of(centroid, v, a.carrier_hz);
+        };
         if (geometry == image_geometry::centroid)
-            closest = beam * factor_of(centroid, v, a.carrier_hz);
+            closest = beam * look_from(beam);
+        else
+            for (int i = 0; i < 20; ++i)
+                beam = closest / look_from(beam);
         for (int row = 0; row < 64; row += 9) {
             const double frequency = frequency_of_row(row, 64, a.prf_hz, centroid);
             const response y =
