@@ -5,6 +5,7 @@
 # Stages: a processing class with a CPU and a CUDA backend, and a block around it.
 set(SAR_STAGES
     pulse_compression
+    doppler_centroid
     bp_accumulator
     azimuth_fft
     rcmc

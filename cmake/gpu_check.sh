@@ -57,9 +57,10 @@ if want sanitizer; then
         [qa_bp_accumulator_gpu]='!an_image_too_large_names_the_bytes'
         [qa_detect_gpu]='*'
         [qa_pulse_compression_gpu]='equals_cpu/_1:equals_cpu/_4:equals_cpu/_7:equals_cpu/_20:equals_cpu/_41:equals_cpu/_43:equals_cpu/_59:equals_cpu/_61:lines_that_are_not_finite'
+        [qa_rcmc_gpu]='storage_and_in_place:rows_that_are_not_finite:another_centroid:fixed_point_reads_lines_that_no_tile_holds'
         [qa_device_ring]='plumbing_blocks_do_what_the_scheduler_cannot:both_kinds_of_ring_are_used:history:whole_frames:end_of_stream_in_mid_batch'
     )
-    for t in qa_azimuth_fft_gpu qa_azimuth_filter_gpu qa_bp_accumulator_gpu qa_detect_gpu qa_pulse_compression_gpu qa_device_ring; do
+    for t in qa_azimuth_fft_gpu qa_azimuth_filter_gpu qa_bp_accumulator_gpu qa_detect_gpu qa_pulse_compression_gpu qa_rcmc_gpu qa_device_ring; do
         for tool in memcheck racecheck initcheck; do
             # one --run_test a case: the sets are united
             args=()

@@ -175,7 +175,7 @@ struct tiled_line {
     int count;
     __device__ cf32 at(int i) const
     {
-        const unsigned k = static_cast<unsigned>(i - begin);
+        const unsigned k = static_cast<unsigned>(i) - static_cast<unsigned>(begin);
         return k < static_cast<unsigned>(count) ? tile[in_tile(k)] : cf32{ 0, 0 };
     }
 };
@@ -206,8 +206,8 @@ __global__ void __launch_bounds__(block_threads) interpolate_fixed(row_batch b)
             if (n >= b.cols)
                 continue;
             at[c] = rcm::place_of<how>(position<how, uniform>(b, row, k, n), samples);
-            // those that read beside the line only need no tile
-            if (at[c].first >= -1 && at[c].first < samples) {
+            // (what no sample is in reach of reads zeros, in the tile or beside it)
+            if (at[c].first >= 0 || at[c].between > 0) {
                 lowest = min(lowest, at[c].first);
                 highest = max(highest, at[c].first + 1);
             }
