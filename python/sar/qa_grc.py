@@ -338,6 +338,31 @@ def test_ports_of_half_rows(platform, tmp_path, storage, items, key, fields, por
         assert {"complex": 8, "byte": 1}[port.dtype] * port.vlen == signature.sizeof_stream_item(0)
 
 
+@pytest.mark.parametrize("storage", ["single", "half"])
+@pytest.mark.parametrize("oversampling", ["1", "3"])
+def test_ports_of_the_range_doppler_chain_fit(platform, tmp_path, storage, oversampling):
+    """Rows of 16 bits are items of bytes; the expressions must see the choice, and agree."""
+    same = dict(acq="acq", lines="100", fft_length="128", oversampling=oversampling,
+                storage=f'"{storage}"')
+    size = dict(type="complex", vlen=f"acq.samples * {oversampling}")
+    path = flowgraph(tmp_path, [
+        block("sar_acquisition", name="acq", samples="601", effective_velocity_m_s="100"),
+        block("blocks_null_source", name="empty", **size),
+        block("sar_azimuth_fft", name="doppler", **same),
+        block("sar_rcmc", name="migrate", **same),
+        block("sar_azimuth_filter", name="azimuth", **same),
+        block("blocks_null_sink", name="end", **size)],
+        [("empty", 0, "doppler", 0), ("doppler", 0, "migrate", 0), ("migrate", 0, "azimuth", 0),
+         ("azimuth", 0, "end", 0)])
+    fg, errors = load(platform, path)
+    assert not errors, errors
+    (port,) = fg.get_block("migrate").sinks
+    samples = 601 * int(oversampling)
+    wanted = {"single": ("complex", samples),
+              "half": ("byte", 4 * ((samples + 31) // 32 + samples))}[storage]
+    assert (port.dtype, port.vlen) == wanted
+
+
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
 def test_examples_compile(path, tmp_path):
     code, said = grcc(path, tmp_path)
