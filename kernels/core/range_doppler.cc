@@ -75,6 +75,16 @@ int fast_fft_length(int n)
     }
 }
 
+int line_fft_length(int n)
+{
+    if (n <= 1 << 16)
+        return fast_fft_length(n);
+    int unit = 1 << 14;
+    while (unit * 8 <= n)
+        unit *= 2;
+    return (n + unit - 1) / unit * unit;
+}
+
 range_doppler_plan::range_doppler_plan(const range_doppler_params& params)
     : d_params(params)
 {

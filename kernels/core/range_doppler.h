@@ -241,5 +241,9 @@ private:
 //! Smallest length >= n with no prime factor above 7.
 SAR_KERNEL_API int fast_fft_length(int n);
 
+//! Length >= n for transforms of lines: fast_fft_length(), but above 2^16 points 4, 5, 6
+//! or 7 times a power of two, since FFTW takes minutes to plan odd lengths there.
+SAR_KERNEL_API int line_fft_length(int n);
+
 } // namespace sar
 } // namespace gr
