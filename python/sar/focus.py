@@ -239,13 +239,13 @@ def complete_cells(acq, frame, bandwidth_hz=0.0):
     return (max(0, a), min(frame.cols, b)) if a < b else (0, frame.cols)
 
 
-def estimate_centroid(rec, lines=0, *, oversampling=1, order=0, backend="auto", device=0):
+def estimate_centroid(rec, lines=0, *, window="rect", oversampling=1, order=0, backend="auto", device=0):
     """Doppler centroid of a recording, estimated from the echoes of its first ``lines`` lines:
     a dict with doppler_centroid_hz (coefficients), standard_error_hz, ambiguity_confidence ..."""
     _require_blocks("pulse_compression", "doppler_centroid")
     lines = lines or rec.num_pulses
     source = recording_source(rec.select(0, lines))
-    compression = _sar.pulse_compression(rec.acq, oversampling, "rect", replica_of(rec), backend,
+    compression = _sar.pulse_compression(rec.acq, oversampling, window, replica_of(rec), backend,
                                          device)
     estimator = _sar.doppler_centroid(rec.acq, lines, oversampling, [], order, backend, device)
     end = blocks.null_sink(gr.sizeof_gr_complex * rec.acq.samples * oversampling)
@@ -308,8 +308,8 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
                          "stages; expected single, or stages")
     lines = int(lines) or rec.num_pulses
     if centroid_from == "estimate" and not stages:
-        estimate = estimate_centroid(rec, lines, oversampling=oversampling, backend=backend,
-                                     device=device)
+        estimate = estimate_centroid(rec, lines, window=window, oversampling=oversampling,
+                                     backend=backend, device=device)
         acq = with_centroid(acq, estimate["doppler_centroid_hz"])
     if azimuth_bandwidth_hz is None:
         azimuth_bandwidth_hz, why = choose_bandwidth(acq, rec.hints)
@@ -317,7 +317,9 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
             notes.append(why)
     if not fft_length:
         fft_length = choose_fft_length(acq, lines, azimuth_bandwidth_hz, geometry, oversampling)
-        notes.append(f"azimuth transform of {fft_length} rows for {lines} lines: nothing wraps")
+        notes.append(f"azimuth transform of {fft_length} rows for {lines} lines: nothing wraps"
+                     + (" at the recording's Doppler centroid" if stages and
+                        centroid_from == "estimate" else ""))
     output = "valid" if hop or valid_only else "all"
 
     source = recording_source(rec)

@@ -508,6 +508,20 @@ def test_radarsat_first_cell(radarsat):
     assert entropy > radarsat_figures(radarsat, "english_bay_ships")[1] + 0.05
 
 
+@pytest.mark.parametrize("stages", [False, True], ids=["fused", "stages"])
+def test_radarsat_centroid_is_found(radarsat, stages):
+    """Given nothing: 5.5 PRFs, the number of PRFs included, and the image that goes with it."""
+    contrast, entropy, peak, _, report = radarsat_figures(
+        radarsat, "coal_ferry", dict(doppler_centroid_hz=0.0), stages=stages,
+        doppler_centroid="estimate")
+    c = report["doppler_centroid"]
+    assert abs(c["hz"][0] + 6900) < 60 and c["from"] == "estimate"
+    assert c["estimate"]["ambiguity_confidence"] > 0.5
+    assert c["estimate"]["standard_error_hz"] < 200
+    wanted = BLOCKS["coal_ferry"]
+    assert contrast > 0.97 * wanted[0] and entropy < 1.03 * wanted[1] and peak > 0.9 * wanted[2]
+
+
 # range cell, lines after the brightest
 SHIPS = [(58, 0), (287, -293), (413, -264), (54, 371), (157, -134), (120, 562)]
 
