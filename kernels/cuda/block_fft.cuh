@@ -64,8 +64,8 @@ struct device_block {
     }
 };
 
-//! A zero that the compiler does not know: it would make a second copy of all that follows,
-//! for a line of zeros.
+//! A zero that the compiler does not know: it would make a second copy of all that
+//! follows, for a line of zeros.
 __device__ __forceinline__ float opaque_zero()
 {
     float zero;

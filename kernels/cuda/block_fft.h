@@ -36,22 +36,24 @@ namespace cuda {
  *
  *     w = exp(+j 2 pi (i mod Ms) / (rs Ms))
  *
- * The spectrum thus stays in the order of the digits, which costs nothing where it is only
- * multiplied by something: the other factor is put into that order once (Cooley and Tukey
- * 1965; Gentleman and Sande 1966 for the two orders).
+ * The spectrum thus stays in the order of the digits, which costs nothing where it is
+ * only multiplied by something: the other factor is put into that order once (Cooley and
+ * Tukey 1965; Gentleman and Sande 1966 for the two orders).
  *
- * All stages multiply before they add (decimation in time), since a radix-2 butterfly then
- * takes 6 fused multiply-adds, whether its factor is trivial or not (Linzer and Feig,
- * IEEE Trans. Signal Processing 41, 1993):
+ * All stages multiply before they add (decimation in time), since a radix-2 butterfly
+ * then takes 6 fused multiply-adds, whether its factor is trivial or not (Linzer and
+ * Feig, IEEE Trans. Signal Processing 41, 1993):
  *
  *     E' = E + c O,  O' = E - c O = 2 E - E'
  *
- * Every stage writes its results to the places it read its input from. Reading and writing
- * a place is then the business of one thread, and only the change from one stage to the
- * next needs a barrier: of a warp, where the stages are laid out so that it suffices.
+ * Every stage writes its results to the places it read its input from. Reading and
+ * writing a place is then the business of one thread, and only the change from one stage
+ * to the next needs a barrier: of a warp, where the stages are laid out so that it
+ * suffices.
  */
 
-// ---- tools at compile time -------------------------------------------------------------
+// ---- tools at compile time
+// -------------------------------------------------------------
 
 template <int I>
 struct int_constant {
@@ -80,7 +82,8 @@ SAR_HD constexpr constant_root root_of_unity(int k, int n)
 {
     k = (k % n + n) % n;
     const int quarter = (4 * k + n / 2) / n;
-    const double a = 6.283185307179586476925 * (4.0 * k - double(quarter) * n) / (4.0 * n);
+    const double a =
+        6.283185307179586476925 * (4.0 * k - double(quarter) * n) / (4.0 * n);
     double c = 0;
     double s = 0;
     double term = 1;
@@ -109,7 +112,8 @@ struct root {
     static constexpr float im = static_cast<float>(root_of_unity(K, N).im);
 };
 
-// ---- small transforms in registers -----------------------------------------------------
+// ---- small transforms in registers
+// -----------------------------------------------------
 
 SAR_HD float fused(float a, float b, float c) { return __builtin_fmaf(a, b, c); }
 
@@ -165,8 +169,8 @@ SAR_HD constexpr int first_factor(int r)
 
 /*!
  * \brief Powers of w that a DFT of \p r points with factors w^0 .. w^(r-1) on its inputs
- * reads: it is split by its factors p1 p2 ..; the level of pi reads the powers 1 .. pi - 1
- * of w^(p1 .. p(i-1)), and turns them by constants.
+ * reads: it is split by its factors p1 p2 ..; the level of pi reads the powers 1 .. pi -
+ * 1 of w^(p1 .. p(i-1)), and turns them by constants.
  */
 SAR_HD constexpr int power_count(int r)
 {
@@ -291,7 +295,8 @@ struct small_dft<1, Sign, Twiddled, First, Step> {
     }
 };
 
-// ---- the shape of a transform ----------------------------------------------------------
+// ---- the shape of a transform
+// ----------------------------------------------------------
 
 //! Two values that are loaded together.
 struct alignas(16) cf32_pair {
@@ -330,7 +335,10 @@ struct block_shape {
     //! Product of the radices before stage s.
     static constexpr int outer(int s) { return size / inner(s) / radix(s); }
     static constexpr int butterflies(int s) { return size / radix(s); }
-    static constexpr int rounds(int s) { return (butterflies(s) + threads - 1) / threads; }
+    static constexpr int rounds(int s)
+    {
+        return (butterflies(s) + threads - 1) / threads;
+    }
     //! Every thread has all its butterflies.
     static constexpr bool exact(int s) { return butterflies(s) == rounds(s) * threads; }
     static constexpr int count_points()
@@ -484,7 +492,8 @@ private:
     }
 };
 
-// ---- stages ----------------------------------------------------------------------------
+// ---- stages
+// ----------------------------------------------------------------------------
 
 //! Do f(round, j) for the butterflies of thread t in stage S.
 template <typename Shape, int S, typename F>
@@ -516,8 +525,7 @@ transform_stage(cf32 (&x)[Shape::points], int t, const cf32_pair* table, Read&& 
         cf32 w[2 * power_pairs(r)];
         if constexpr (twiddled) {
             constexpr int count = Sign < 0 ? shape::outer : shape::inner;
-            constexpr int first =
-                Sign < 0 ? shape::forward_table : shape::inverse_table;
+            constexpr int first = Sign < 0 ? shape::forward_table : shape::inverse_table;
             const int number = Sign < 0 ? j / shape::inner : j % shape::inner;
             static_for<power_pairs(r)>([&](auto i) {
                 const cf32_pair v = read(table + first + i() * count + number);
@@ -545,8 +553,9 @@ SAR_HD void for_places(cf32 (&x)[Shape::points], int t, F&& f)
 }
 
 template <typename Shape, int A>
-inline constexpr barrier_scope scope_after =
-    Shape::within_warps(A) ? barrier_scope::warp : barrier_scope::block;
+inline constexpr barrier_scope scope_after = Shape::within_warps(A)
+                                                 ? barrier_scope::warp
+                                                 : barrier_scope::block;
 
 /*!
  * \brief What a block of threads does from one barrier to the next is passed to
@@ -593,9 +602,9 @@ SAR_HD void stage(Block& block, const cf32_pair* table)
     });
 }
 
-//! exp(-j ..): samples of thread t, x[round r1 + k] = s[butterfly_of(0, t, round) + k M1],
-//! to frequencies frequency(butterfly_of(last, t, round), k). With First > 0: the rest of
-//! it, from after the exchange between the stages First - 1 and First.
+//! exp(-j ..): samples of thread t, x[round r1 + k] = s[butterfly_of(0, t, round) + k
+//! M1], to frequencies frequency(butterfly_of(last, t, round), k). With First > 0: the
+//! rest of it, from after the exchange between the stages First - 1 and First.
 template <typename Shape, int First = 0, typename Block>
 SAR_HD void forward(Block& block, const cf32_pair* table)
 {
@@ -618,7 +627,8 @@ SAR_HD void inverse(Block& block, const cf32_pair* table)
     });
 }
 
-// ---- tables, made on the host in double and rounded once --------------------------------
+// ---- tables, made on the host in double and rounded once
+// --------------------------------
 
 template <typename Shape>
 std::vector<cf32_pair> make_power_table()

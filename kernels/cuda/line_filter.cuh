@@ -39,7 +39,7 @@ __global__ void __launch_bounds__(Shape::threads* Lines, MinBlocks)
     using first = stage_shape<Shape, 0>;
     using value = typename block_type::value;
     static_assert(Shape::stages > 1);
-    extern __shared__ __align__(16) unsigned char shared_bytes[];
+    extern __shared__ __align__(128) unsigned char shared_bytes[];
 
     const int t = Lines == 1 ? threadIdx.x : threadIdx.x % Shape::threads;
     const int of_block = Lines == 1 ? 0 : threadIdx.x / Shape::threads;
@@ -47,10 +47,9 @@ __global__ void __launch_bounds__(Shape::threads* Lines, MinBlocks)
     const bool there = Lines == 1 || line < a.lines;
 
     cf32 x[Shape::points];
-    block_type block{ x,
-                      t,
-                      { reinterpret_cast<value*>(shared_bytes) +
-                        of_block * Shape::shared_size } };
+    block_type block{
+        x, t, { reinterpret_cast<value*>(shared_bytes) + of_block * Shape::shared_size }
+    };
 
     const cf32* in = a.in + static_cast<size_t>(line) * a.samples_in;
     for_butterflies<Shape, 0>(t, [&](auto round, int j) {
@@ -66,9 +65,8 @@ __global__ void __launch_bounds__(Shape::threads* Lines, MinBlocks)
     });
 
     stage<Shape, 0, -1>(block, a.table);
-    for_butterflies<Shape, 0>(t, [&](auto round, int) {
-        block.flag |= !is_finite(x[round() * first::radix]);
-    });
+    for_butterflies<Shape, 0>(
+        t, [&](auto round, int) { block.flag |= !is_finite(x[round() * first::radix]); });
     exchange<Shape, 0, 1>(block);
     if (block.flag) {
         bool bad = false;

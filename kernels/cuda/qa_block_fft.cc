@@ -261,8 +261,8 @@ void check(int lines)
         const double passes = block.memory.wavefronts / block.memory.ideal;
         BOOST_TEST_MESSAGE("size " << Shape::size << " threads " << Shape::threads
                                    << " in turn " << InTurn << " error "
-                                   << std::sqrt(error / power)
-                                   << " wavefronts an access " << passes);
+                                   << std::sqrt(error / power) << " wavefronts an access "
+                                   << passes);
         if (Shape::size % 64 == 0 && (Shape::size & (Shape::size - 1)) == 0 &&
             Shape::radix(last) >= (InTurn ? 32 : 16))
             BOOST_TEST(passes == 1.0);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "../core/errors.h"
+#include "../core/good_length.h"
 #include "../core/parallel_for.h"
 #include "pulse_compression.h"
 #include <algorithm>
@@ -26,26 +27,6 @@ complex_double turn(double cycles)
 cf32 to_cf32(complex_double v)
 {
     return { static_cast<float>(v.real()), static_cast<float>(v.imag()) };
-}
-
-//! Length >= n for fast transforms: no prime factor above 7, and above 2^16 points
-//! 4, 5, 6 or 7 times a power of two, since FFTW takes minutes to plan odd lengths there.
-int good_length(int n)
-{
-    if (n > 1 << 16) {
-        int unit = 1 << 14;
-        while (unit * 8 <= n)
-            unit *= 2;
-        return (n + unit - 1) / unit * unit;
-    }
-    for (;; ++n) {
-        int rest = n;
-        for (const int p : { 2, 3, 5, 7 })
-            while (rest % p == 0)
-                rest /= p;
-        if (rest == 1)
-            return n;
-    }
 }
 
 //! Forward DFT in double for lengths with small factors: the filter is made once and
