@@ -6,10 +6,14 @@
 set(SAR_STAGES
     pulse_compression
     bp_accumulator
+    azimuth_fft
+    rcmc
+    azimuth_filter
     detect)
 
 # Composed stages: a processing class made of those above, the same code on every backend.
-set(SAR_COMPOSED_STAGES)
+set(SAR_COMPOSED_STAGES
+    range_doppler_imager)
 
 # Host stages: a processing class that runs on the CPU only (sources, measurements).
 set(SAR_HOST_STAGES

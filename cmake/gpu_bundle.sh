@@ -29,7 +29,7 @@ cp -rL "$build/test_modules/gnuradio/sar" "$top/py/site/gnuradio/"
 cp "$root"/python/sar/{conftest.py,qa_*.py} "$top/tests/"
 cp "$root"/python/sar/gr_sar "$top/python/sar/"
 cp -r "$root/docs" "$top/"
-find "$build/kernels" "$build/lib" -maxdepth 1 -name 'qa_*' -type f -executable -exec cp {} "$top/tests/" \;
+find "$build/kernels" "$build/lib" -maxdepth 1 \( -name 'qa_*' -o -name 'bench_*' \) -type f -executable -exec cp {} "$top/tests/" \;
 cp "$root"/cmake/gpu_check.sh "$top/check"
 cp "$root"/cmake/{cuda_trace.cc,gpu_trace_flowgraph.py} "$top/tests/"
 rm -f "$top/tests/qa_grc.py" # GRC itself does not travel
@@ -41,7 +41,7 @@ version=${python##*python}
 mapfile -t parts < <(find $site/gnuradio/{gr,blocks,fft} $site/pmt $site/numpy "/usr/lib/python$version/lib-dynload" \
     $site/PIL $site/scipy/{io,_lib,sparse,linalg,special} -name '*.so' 2>/dev/null)
 mapfile -t libs < <(ls /usr/lib/x86_64-linux-gnu/libgnuradio-{runtime,pmt,blocks,fft}.so.3.*)
-{ ldd "${libs[@]}" "${parts[@]}" "$top"/tests/qa_* "$python" "$top"/lib/*.so 2>/dev/null || true; } |
+{ ldd "${libs[@]}" "${parts[@]}" "$top"/tests/{qa,bench}_* "$python" "$top"/lib/*.so 2>/dev/null || true; } |
     awk '/=> \// {print $3}' | sort -u |
     grep -vE '/(libc|libm|libdl|libpthread|librt|libresolv|libstdc\+\+|libgcc_s)\.so|/libcu|/libnccl|gnuradio-sar' |
     xargs -I{} cp -L {} "$top/lib/"
@@ -57,7 +57,7 @@ for m in pmt numpy PIL scipy tqdm pytest _pytest pluggy iniconfig packaging attr
 done
 cp -a $site/py.py "$top/py/site/" 2>/dev/null || true
 find "$top/py" \( -name __pycache__ -o -name tests -o -name '*.pyi' -o -name '*.html' \) -prune -exec rm -rf {} +
-find "$top" \( -name '*.so*' -o -path '*/tests/qa_*' ! -name '*.py' \) -type f -exec strip --strip-unneeded {} + 2>/dev/null || true
+find "$top" \( -name '*.so*' -o -path '*/tests/*_*' ! -name '*.py' ! -name '*.cc' \) -type f -exec strip --strip-unneeded {} + 2>/dev/null || true
 mkdir -p "$out"
 tar cf - -C "$work" gr-sar-gpu | xz -T2 -1 >"$out/bundle.txz"
 ls -l "$out/bundle.txz"

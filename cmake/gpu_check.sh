@@ -52,12 +52,14 @@ if want sanitizer; then
     # cases that run every kernel; those that provoke an error of the runtime on purpose
     # (memory that is not there) and those that only last long are left out
     declare -A cases=(
+        [qa_azimuth_fft_gpu]='equals_cpu/_6:equals_cpu/_7:equals_cpu/_8:equals_cpu/_9:half_storage:overlap'
+        [qa_azimuth_filter_gpu]='equals_cpu/_8:equals_cpu/_9:equals_cpu/_12:equals_cpu/_15:equals_cpu/_16:equals_cpu/_23:looks_and_half_rows:centroids_set_between_frames'
         [qa_bp_accumulator_gpu]='!an_image_too_large_names_the_bytes'
         [qa_detect_gpu]='*'
         [qa_pulse_compression_gpu]='equals_cpu/_1:equals_cpu/_4:equals_cpu/_7:equals_cpu/_20:equals_cpu/_41:equals_cpu/_43:equals_cpu/_59:equals_cpu/_61:lines_that_are_not_finite'
         [qa_device_ring]='plumbing_blocks_do_what_the_scheduler_cannot:both_kinds_of_ring_are_used:history:whole_frames:end_of_stream_in_mid_batch'
     )
-    for t in qa_bp_accumulator_gpu qa_detect_gpu qa_pulse_compression_gpu qa_device_ring; do
+    for t in qa_azimuth_fft_gpu qa_azimuth_filter_gpu qa_bp_accumulator_gpu qa_detect_gpu qa_pulse_compression_gpu qa_device_ring; do
         for tool in memcheck racecheck initcheck; do
             # one --run_test a case: the sets are united
             args=()
@@ -66,6 +68,12 @@ if want sanitizer; then
             step "${t}_$tool" compute-sanitizer --tool $tool --error-exitcode 9 "$top/tests/$t" "${args[@]}"
             grep -h "ERROR SUMMARY\|RACECHECK SUMMARY" "$results/${t}_$tool.log"
         done
+    done
+fi
+if want bench; then
+    for b in "$top"/tests/bench_*; do
+        step "$(basename "$b")" "$b" cuda 1024 4096 8192 16384
+        cat "$results/$(basename "$b").log"
     done
 fi
 if want trace; then

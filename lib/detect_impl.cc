@@ -205,6 +205,24 @@ pmt::pmt_t detect_impl::detected_image(const pmt::pmt_t& image) const
         const long n = static_cast<long>(pmt::to_double(rows));
         put("rows", pmt::from_long((n + d_row_looks - 1) / d_row_looks));
     }
+    // Rows of an image with looks come looks at a time at one place: row_looks stream
+    // rows are that many fewer places.
+    int row_places = d_row_looks;
+    if (const pmt::pmt_t looks = field("looks"); pmt::is_number(looks)) {
+        const long n = static_cast<long>(pmt::to_double(looks));
+        if (n > 1 && d_row_looks % n != 0 && n % d_row_looks != 0)
+            throw std::runtime_error(
+                sentence("sar_image has ",
+                         n,
+                         " looks, and row_looks of detect is ",
+                         d_row_looks,
+                         "; expected a multiple of the looks (or a divisor, to average "
+                         "some of them only)"));
+        if (n > 1) {
+            row_places = static_cast<int>(std::max(1L, d_row_looks / n));
+            put("looks", pmt::from_long(std::max(1L, n / d_row_looks)));
+        }
+    }
     // pixel (0, 0) moves to the middle of its look
     pmt::pmt_t origin = field("origin_m");
     const auto average = [&](const char* spacing_name, const char* axis_name, int looks) {
@@ -223,7 +241,7 @@ pmt::pmt_t detect_impl::detected_image(const pmt::pmt_t& image) const
                        0.5 * (looks - 1) * metres * pmt::f64vector_ref(axis, i);
         origin = pmt::init_f64vector(3, moved);
     };
-    average("row_spacing_m", "row_axis", d_row_looks);
+    average("row_spacing_m", "row_axis", row_places);
     average("col_spacing_m", "col_axis", d_col_looks);
     if (!pmt::is_null(origin))
         put("origin_m", origin);

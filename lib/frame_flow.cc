@@ -62,6 +62,7 @@ void frame_flow::collect(int available, const void* items)
             d_anew = false;
             d_frame.tag = frame_tag(tag.value);
             d_frame.first_line = 0;
+            d_client.begin(d_frame.tag);
         } else if (tag.offset > at) {
             count = std::min<int>(count, tag.offset - at);
             break;

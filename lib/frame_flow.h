@@ -35,6 +35,8 @@ public:
     //! What the stage does; called in the thread of the block, within guarded().
     struct client {
         virtual ~client() = default;
+        //! A sar_frame tag begins a frame; before its first take().
+        virtual void begin(const frame_tag&) {}
         //! Items of the stream into lines first .. first + count - 1 of the frame.
         virtual void take(const void* items, int first, int count) = 0;
         //! All lines are there. \return rows to give out, 0 or more

@@ -30,6 +30,8 @@ public:
     double number(const char* key, double otherwise) const
     {
         const pmt::pmt_t v = get(key);
+        if (pmt::is_uint64(v)) // counts for is_number(), but not for to_double()
+            return static_cast<double>(pmt::to_uint64(v));
         return pmt::is_number(v) ? pmt::to_double(v) : otherwise;
     }
     //! Empty when it is not there.

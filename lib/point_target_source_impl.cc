@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "point_target_source_impl.h"
 #include "device_ring.h"
+#include "frame_tag.h"
 #include "guarded_work.h"
 #include <algorithm>
 #include <cstring>
@@ -17,11 +18,21 @@ point_target_source::make(const acquisition& acq,
                           int pulses,
                           double noise_power,
                           std::uint64_t seed,
-                          int frames)
+                          int frames,
+                          double beam_rad,
+                          double beam_squint_rad)
 {
     require(frames >= 0, "frames is ", frames, "; expected 1 or more, or 0: without end");
     return gnuradio::make_block_sptr<point_target_source_impl>(
-        point_target_source_params{ acq, targets, track, pulses, noise_power, seed },
+        point_target_source_params{ acq,
+                                    targets,
+                                    track,
+                                    pulses,
+                                    noise_power,
+                                    seed,
+                                    0,
+                                    beam_rad,
+                                    beam_squint_rad },
         frames);
 }
 
@@ -110,21 +121,21 @@ int point_target_source_impl::copy_lines(int noutput_items, char* lines, char* p
 
 pmt::pmt_t point_target_source_impl::frame_tag(std::uint64_t frame) const
 {
-    pmt::pmt_t d = pmt::make_dict();
-    const auto put = [&d](const char* name, const pmt::pmt_t& value) {
-        d = pmt::dict_add(d, pmt::mp(name), value);
-    };
-    put("frame", pmt::from_uint64(frame));
-    put("lines", pmt::from_long(d_pulses));
-    put("samples", pmt::from_long(d_acq->samples));
-    put("prf_hz", pmt::from_double(d_acq->prf_hz));
-    put("slant_range_first_m", pmt::from_double(d_acq->slant_range_first_m));
-    put("spacing_m", pmt::from_double(d_acq.compressed_axis(1).spacing_m));
-    put("doppler_centroid_hz", pmt::from_double(d_acq->doppler_centroid_hz));
-    put("domain", pmt::mp("raw"));
-    put("time_s",
-        pmt::from_double(static_cast<double>(frame) * d_pulses / d_acq->prf_hz));
-    return d;
+    std::vector<double> centroid = { d_acq->doppler_centroid_hz };
+    centroid.insert(centroid.end(),
+                    d_acq->doppler_centroid_slopes.begin(),
+                    d_acq->doppler_centroid_slopes.end());
+    sar::frame_tag tag;
+    tag.put("frame", frame)
+        .put("lines", d_pulses)
+        .put("samples", d_acq->samples)
+        .put("prf_hz", d_acq->prf_hz)
+        .put("slant_range_first_m", d_acq->slant_range_first_m)
+        .put("spacing_m", d_acq.compressed_axis(1).spacing_m)
+        .put("doppler_centroid_hz", centroid)
+        .put("domain", "raw")
+        .put("time_s", static_cast<double>(frame) * d_pulses / d_acq->prf_hz);
+    return tag.dict();
 }
 
 } // namespace sar

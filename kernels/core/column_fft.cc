@@ -27,6 +27,12 @@ public:
     void forward(cf32* frame, int filled) override { run(frame, filled, true); }
     void inverse(cf32* frame) override { run(frame, d_rows, false); }
 
+    std::size_t bytes() const override
+    {
+        // each thread: gathered columns, and in and out of two transforms
+        return sizeof(gr_complex) * d_rows * (tile + 4) * max_threads();
+    }
+
 private:
     struct worker {
         explicit worker(int n)

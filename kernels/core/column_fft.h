@@ -4,6 +4,7 @@
 #include "api.h"
 #include "backend.h"
 #include "cf32.h"
+#include <cstddef>
 #include <memory>
 
 namespace gr {
@@ -33,6 +34,9 @@ public:
      */
     virtual void forward(cf32* frame, int filled) = 0;
     virtual void inverse(cf32* frame) = 0;
+
+    //! Memory that it holds besides the frame, bytes.
+    virtual std::size_t bytes() const = 0;
 };
 
 #ifdef SAR_HAVE_CUDA

@@ -9,6 +9,8 @@
 #include "phasor.h"
 #include "trajectory.h"
 #include "window.h"
+#include <array>
+#include <atomic>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
@@ -16,6 +18,7 @@
 #include <functional>
 #include <limits>
 #include <random>
+#include <thread>
 
 using namespace gr::sar;
 namespace data = boost::unit_test::data;
@@ -523,6 +526,35 @@ BOOST_AUTO_TEST_CASE(parallel_for_runs_all_and_passes_errors_on)
                                    }),
                       std::runtime_error);
     parallel_for(0, [](int, int) { BOOST_FAIL("nothing to do"); });
+}
+
+BOOST_AUTO_TEST_CASE(parallel_for_from_many_threads_and_within_itself)
+{
+    const int before = max_threads();
+    set_max_threads(4);
+    std::vector<std::thread> callers;
+    std::atomic<int> sum{ 0 };
+    std::atomic<int> clashes{ 0 };
+    for (int c = 0; c < 6; ++c)
+        callers.emplace_back([&] {
+            for (int round = 0; round < 200; ++round) {
+                std::array<std::atomic<int>, 4> busy{};
+                parallel_for(9, [&](int, int thread) {
+                    clashes += thread < 0 || thread >= 4 || busy[thread]++;
+                    parallel_for(3, [&](int i, int) { sum += i; });
+                    --busy[thread];
+                });
+            }
+        });
+    for (std::thread& t : callers)
+        t.join();
+    BOOST_TEST(sum == 6 * 200 * 9 * 3);
+    BOOST_TEST(clashes == 0);
+    set_max_threads(1);
+    parallel_for(5, [&](int, int thread) { clashes += thread; });
+    BOOST_TEST(clashes == 0);
+    BOOST_TEST(has(sentence_of([] { set_max_threads(0); }), "threads is 0; expected 1"));
+    set_max_threads(before);
 }
 
 BOOST_AUTO_TEST_CASE(backends)

@@ -120,6 +120,14 @@ BOOST_AUTO_TEST_CASE(doppler_axis_lies_around_the_centroid)
     }
     BOOST_TEST(lowest >= -6900 - 1256.98 / 2 - 1e-6);
     BOOST_TEST(highest <= -6900 + 1256.98 / 2 + 1e-6);
+    // the bin at half a PRF from the centroid is the lower edge, for odd and even folds
+    range_doppler_frame f;
+    f.prf_hz = 1000;
+    f.rows = 8;
+    for (int fold = -7; fold <= 7; ++fold) {
+        BOOST_TEST(doppler_frequency(f, 4, fold * 1000.0) == fold * 1000.0 - 500);
+        BOOST_TEST(doppler_frequency(f, 1, fold * 1000.0 + 625) == fold * 1000.0 + 125);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(numbers_of_radarsat)

@@ -75,6 +75,25 @@ int fast_fft_length(int n)
     }
 }
 
+int line_fft_length(int n)
+{
+    if (n <= longest_block_line) {
+        int unit = 1;
+        while (unit * 16 < n)
+            unit *= 2;
+        for (const int factor : { 8, 9, 10, 12 })
+            if (unit * factor >= n)
+                return unit * factor;
+        return unit * 16;
+    }
+    if (n <= 1 << 16)
+        return fast_fft_length(n);
+    int unit = 1 << 14;
+    while (unit * 8 <= n)
+        unit *= 2;
+    return (n + unit - 1) / unit * unit;
+}
+
 range_doppler_plan::range_doppler_plan(const range_doppler_params& params)
     : d_params(params)
 {
@@ -216,9 +235,18 @@ std::vector<doppler_column> range_doppler_plan::columns() const
     for (int n = 0; n < f.cols; ++n) {
         doppler_column& c = v[n];
         const double r = f.out_first_m + n * f.spacing_m;
-        const double beam = f.geometry == image_geometry::centroid ? r : r / f.factor;
+        double beam = f.geometry == image_geometry::centroid ? r : r / f.factor;
         c.velocity_m_s = velocity_at(beam);
         c.centroid_hz = centroid_at(beam);
+        // where the beam sees a closest range depends on velocity and centroid there
+        double step = f.uniform || f.geometry == image_geometry::centroid ? 0 : 1;
+        for (int i = 0; i < 32 && std::abs(step) > 1e-9 * r; ++i) {
+            step =
+                r / migration_factor(c.centroid_hz, c.velocity_m_s, f.carrier_hz) - beam;
+            beam += step;
+            c.velocity_m_s = velocity_at(beam);
+            c.centroid_hz = centroid_at(beam);
+        }
         c.closest_m =
             f.geometry == image_geometry::centroid
                 ? r * migration_factor(c.centroid_hz, c.velocity_m_s, f.carrier_hz)

@@ -37,7 +37,8 @@ SAR_KERNEL_API std::string to_string(image_geometry g);
  *     -d eta / d f = c R0 / (2 f0 V^2 D^3)         one over the azimuth FM rate.
  *
  * Doppler frequencies are absolute: bin k of the azimuth transform stands for the one of
- * k PRF / N + m PRF nearest to the centroid, which may be many PRFs from zero.
+ * k PRF / N + m PRF nearest to the centroid, which may be many PRFs from zero; the edge
+ * of the band, half a PRF from it, is its lower one.
  *
  * Source: Cumming and Wong, Digital Processing of Synthetic Aperture Radar Data, sections
  * 5.3 and 6.3 (the hyperbolic form of 6.24, not the parabolic approximation).
@@ -84,7 +85,8 @@ struct doppler_column {
 SAR_HD double doppler_frequency(const range_doppler_frame& f, int row, double centroid_hz)
 {
     const double base = row * f.prf_hz / f.rows;
-    return base + f.prf_hz * rint((centroid_hz - base) / f.prf_hz);
+    // 1e-9: the same end of the band for every way of rounding
+    return base + f.prf_hz * ceil((centroid_hz - base) / f.prf_hz - 0.5 - 1e-9);
 }
 
 //! D(f) = sqrt(1 - (c f / (2 V f0))^2)
@@ -238,6 +240,20 @@ private:
 
 //! Smallest length >= n with no prime factor above 7.
 SAR_KERNEL_API int fast_fft_length(int n);
+
+//! Longest line that one thread block of a GPU transforms.
+constexpr int longest_block_line = 16384;
+
+/*!
+ * \brief Length >= n for transforms of lines, the same on every backend: filters depend
+ * on it.
+ *
+ * Up to longest_block_line: 8, 9, 10 or 12 times a power of two, for which the GPU has
+ * kernels of its own. A few zeros more cost little there: they never get to device
+ * memory. Up to 2^16: fast_fft_length(). Beyond: 4, 5, 6 or 7 times a power of two, since
+ * FFTW takes minutes to plan odd lengths there.
+ */
+SAR_KERNEL_API int line_fft_length(int n);
 
 } // namespace sar
 } // namespace gr

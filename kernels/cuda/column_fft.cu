@@ -60,6 +60,11 @@ public:
         run(frame, CUFFT_INVERSE);
     }
 
+    std::size_t bytes() const override
+    {
+        return d_whole->bytes() + (d_rest ? d_rest->bytes() : 0);
+    }
+
 private:
     void run(cf32* frame, int direction)
     {

@@ -125,20 +125,23 @@ private:
 class fft_plan
 {
 public:
-    fft_plan(int length, int batch, cudaStream_t s) : d_length(length), d_batch(batch)
+    //! \p pitch from line to line, samples; 0: the length
+    fft_plan(int length, int batch, cudaStream_t s, int pitch = 0)
+        : d_length(length), d_batch(batch)
     {
         SAR_CUDA(cufftCreate(&d_plan));
         std::size_t workspace = 0;
         int n = length;
+        int* const embedded = pitch ? &n : nullptr; // null: pitch is not looked at
         const cufftResult made = cufftMakePlanMany(d_plan,
                                                    1,
                                                    &n,
-                                                   nullptr,
+                                                   embedded,
                                                    1,
-                                                   length,
-                                                   nullptr,
+                                                   pitch,
+                                                   embedded,
                                                    1,
-                                                   length,
+                                                   pitch,
                                                    CUFFT_C2C,
                                                    batch,
                                                    &workspace);
@@ -200,9 +203,8 @@ public:
         SAR_CUDA(cufftCreate(&d_plan));
         try {
             long long n = rows;
-            std::size_t bytes = 0;
             const cufftResult made = cufftMakePlanMany64(
-                d_plan, 1, &n, &n, pitch, 1, &n, pitch, 1, CUFFT_C2C, batch, &bytes);
+                d_plan, 1, &n, &n, pitch, 1, &n, pitch, 1, CUFFT_C2C, batch, &d_bytes);
             if (made != CUFFT_SUCCESS) {
                 std::size_t free_bytes = 0;
                 std::size_t total_bytes = 0;
@@ -214,7 +216,7 @@ public:
                                                   " rows: code ",
                                                   static_cast<int>(made),
                                                   ", workspace ",
-                                                  bytes,
+                                                  d_bytes,
                                                   " bytes, ",
                                                   free_bytes,
                                                   " of ",
@@ -253,10 +255,12 @@ public:
         SAR_CUDA(cufftExecC2C(d_plan, p, p, direction));
     }
     int batch() const { return d_batch; }
+    std::size_t bytes() const { return d_bytes; } //!< of the workspace
 
 private:
     cufftHandle d_plan = 0;
     int d_batch;
+    std::size_t d_bytes = 0;
 };
 
 } // namespace cuda

@@ -15,6 +15,16 @@
 namespace gr {
 namespace sar {
 
+//! Where the aperture of a point ends.
+enum class aperture_ends {
+    angle,   //!< at two positions of the antenna, or ends of its beam: back-projection
+    doppler, //!< at two Doppler frequencies, the same over the whole band: range-Doppler
+             //!< and its kin, when they cut the Doppler band
+};
+
+SAR_KERNEL_API aperture_ends aperture_ends_from_name(const std::string& name);
+SAR_KERNEL_API std::string to_string(aperture_ends e);
+
 //! How an image was taken: what the response of a point must look like.
 struct point_target_geometry {
     //! Ends of the aperture: the antenna at the first and the last pulse, and with few
@@ -26,6 +36,7 @@ struct point_target_geometry {
     double bandwidth_hz = 0;
     window range_window;
     window azimuth_window;
+    aperture_ends ends = aperture_ends::angle;
 };
 
 //! What counts as good: differences from theory, both signs. Defaults: DESIGN for

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "../core/constants.h"
 #include "../core/errors.h"
+#include "../core/names.h"
 #include "../core/parallel_for.h"
 #include "image_quality.h"
 #include "image_quality_math.h"
@@ -13,6 +14,11 @@ namespace sar {
 namespace {
 
 using cd = std::complex<double>;
+
+const name_table<aperture_ends, 2> ends_names = {
+    "aperture_ends",
+    { { { aperture_ends::angle, "angle" }, { aperture_ends::doppler, "doppler" } } }
+};
 
 constexpr int steps_per_irw = 64;     // sampling of cuts
 constexpr double null_distances = 10; // reach of a cut
@@ -358,6 +364,12 @@ double db(double ratio) { return 20 * std::log10(ratio); }
 
 } // namespace
 
+aperture_ends aperture_ends_from_name(const std::string& n)
+{
+    return ends_names.from_name(n);
+}
+std::string to_string(aperture_ends e) { return ends_names.to_name(e); }
+
 window_figures theory_of(const window& w, double cells_before, double cells_after)
 {
     const window_response response(w);
@@ -407,7 +419,8 @@ point_target_report measure_point_target(const cf32* image,
                                      geometry.aperture_start_m,
                                      geometry.aperture_centre_m,
                                      geometry.aperture_end_m,
-                                     grid.normal());
+                                     grid.normal(),
+                                     geometry.ends == aperture_ends::doppler);
     if (!(cuts.range_slope > 1e-9 && cuts.azimuth_slope > 1e-12))
         return unmeasured(sentence(
             "the geometry resolves nothing in the image plane at (",

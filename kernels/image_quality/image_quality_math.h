@@ -13,6 +13,10 @@
 // other one's response alone, also when they are not perpendicular (squint):
 //   range cut d_r in the plane, perpendicular to a2: one Doppler, width c/(2B) / |d_r.a1|
 //   azimuth cut d_a in the plane, perpendicular to a1: one range, (lambda/2) / |d_a.a2|
+// Where the aperture ends at Doppler frequencies instead of angles, the wave vector along
+// the track t is the same all over the band, and across the band the spectrum extends
+// along the part of u across the track alone, a1 = w / |w|^2, w = u - (u.t) t: the length
+// of the wave vector is 4 pi f / c, so its part across grows with 1 / |w|.
 // These widths ("cells") are one over the bandwidth of the cut; the -3 dB width is
 // window.irw() cells (0.886 unweighted). Carrara, Goodman, Majewski, Spotlight SAR, 2.
 
@@ -41,10 +45,21 @@ struct target_cuts {
 };
 
 //! Directions of the two cuts at \p p; a slope is 0 when the geometry resolves nothing.
-SAR_HD target_cuts cuts_at(vec3 p, vec3 start, vec3 centre, vec3 end, vec3 normal)
+SAR_HD target_cuts cuts_at(vec3 p,
+                           vec3 start,
+                           vec3 centre,
+                           vec3 end,
+                           vec3 normal,
+                           bool ends_at_doppler = false)
 {
     target_cuts t{};
-    t.range_gradient = in_plane(unit(p - centre), normal);
+    vec3 a1 = unit(p - centre);
+    if (ends_at_doppler) {
+        const vec3 track = unit(end - start);
+        const vec3 across = a1 - dot(a1, track) * track;
+        a1 = (1 / dot(across, across)) * across;
+    }
+    t.range_gradient = in_plane(a1, normal);
     t.azimuth_gradient = in_plane(unit(p - end) - unit(p - start), normal);
     const vec3 dr = cross(normal, t.azimuth_gradient);
     const vec3 da = cross(normal, t.range_gradient);

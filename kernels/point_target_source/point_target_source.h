@@ -29,6 +29,10 @@ struct point_target_source_params {
     std::uint64_t seed = 1;
     //! Time of the first pulse on the clock of the track, s.
     double start_s = 0;
+    //! Full width of the antenna's beam along the track, rad; 0: it sees everything.
+    double beam_rad = 0;
+    //! Middle of the beam, rad from broadside, forward positive.
+    double beam_squint_rad = 0;
 };
 
 namespace kernel {
@@ -47,7 +51,7 @@ public:
 
     /*!
      * \throws std::invalid_argument on a waveform it cannot make (replica), a parameter
-     * out of range or a target that is not finite
+     * out of range, a target that is not finite, or a beam on a track that stands still
      * \throws std::out_of_range when the track does not cover a pulse
      */
     static std::unique_ptr<point_target_source>

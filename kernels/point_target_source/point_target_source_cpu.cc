@@ -3,6 +3,7 @@
 #include "../core/parallel_for.h"
 #include "point_target_source.h"
 #include "point_target_source_math.h"
+#include <algorithm>
 #include <cmath>
 
 namespace gr {
@@ -56,7 +57,19 @@ public:
                     k,
                     "] is not finite; expected x, y, z in metres and an amplitude");
         }
+        require(p.beam_rad >= 0 && p.beam_rad <= pi,
+                "beam_rad is ",
+                p.beam_rad,
+                " rad; expected 0 (the antenna sees everything) to pi");
+        require(std::abs(p.beam_squint_rad) < pi / 2,
+                "beam_squint_rad is ",
+                p.beam_squint_rad,
+                " rad; expected an angle from broadside, more than -pi / 2 and less than "
+                "pi / 2");
         d_positions = p.track.positions(p.start_s, p.acq->prf_hz, p.pulses);
+        if (p.beam_rad > 0)
+            for (int pulse = 0; pulse < p.pulses; ++pulse)
+                d_flight.push_back(flight_at(pulse));
     }
 
     int samples() const override { return d_model.samples; }
@@ -69,6 +82,12 @@ public:
         const bool over_frequency = d_params.acq.in_frequency_domain();
         std::vector<cf64> sum(d_model.samples, cf64{ 0, 0 });
         for (const point_target& t : d_params.targets) {
+            if (!d_flight.empty() && !in_beam(t.position_m,
+                                              antenna,
+                                              d_flight.at(pulse),
+                                              d_params.beam_rad,
+                                              d_params.beam_squint_rad))
+                continue;
             double range_m = length(t.position_m - antenna) + d_params.acq->range_bias_m;
             if (d_params.acq->range_from == range_reference::point)
                 range_m -= length(d_params.acq->reference_point_m - antenna);
@@ -84,6 +103,24 @@ public:
     }
 
 private:
+    // Movement of the antenna around a pulse, half an interval to either side where the
+    // track reaches that far.
+    vec3 flight_at(int pulse) const
+    {
+        const trajectory& track = d_params.track;
+        const double t = d_params.start_s + pulse / d_params.acq->prf_hz;
+        const double half = 0.5 / d_params.acq->prf_hz;
+        const vec3 v = track.position(std::min(t + half, track.last_s())) -
+                       track.position(std::max(t - half, track.first_s()));
+        require(length(v) > 0,
+                "track stands still at pulse ",
+                pulse,
+                "; with a beam, beam_rad ",
+                d_params.beam_rad,
+                ", expected a direction of flight");
+        return v;
+    }
+
     static void add(cf64& sum, cf64 a)
     {
         sum.re += a.re;
@@ -125,6 +162,7 @@ private:
     const point_target_source_params d_params;
     const echo_model d_model;
     std::vector<vec3> d_positions;
+    std::vector<vec3> d_flight; // direction at each pulse; empty: no beam
 };
 
 } // namespace

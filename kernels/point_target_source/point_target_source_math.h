@@ -25,10 +25,17 @@
 //   exp(s j 2 pi (f_n tau - K tau^2 / 2))
 //
 // Stop and go: the antenna stands still from pulse to echo.
+//
+// Beam: a target is seen while the angle between the line of sight and the plane across
+// the direction of flight lies within squint +- width / 2, and then with full amplitude:
+//   |asin(sight . flight) - squint| <= width / 2, both unit vectors
+// That is a sector of Doppler, fd = 2 |v| sin(angle) / lambda, on both sides of the
+// track.
 
 #include "../core/cf32.h"
 #include "../core/constants.h"
 #include "../core/hd.h"
+#include "../core/vec3.h"
 #include <cmath>
 #include <cstdint>
 
@@ -50,6 +57,16 @@ SAR_HD cf64 unit_phasor64(double cycles)
 SAR_HD cf64 times(cf64 a, cf64 b)
 {
     return { a.re * b.re - a.im * b.im, a.re * b.im + a.im * b.re };
+}
+
+//! Is a target in the beam? \p flight is a vector along the track, of any length but 0.
+SAR_HD bool
+in_beam(vec3 target, vec3 antenna, vec3 flight, double beam_rad, double squint_rad)
+{
+    const vec3 sight = target - antenna;
+    const double sine = dot(sight, flight) / (length(sight) * length(flight));
+    // a target at the antenna has no direction: not seen
+    return fabs(asin(fmin(1.0, fmax(-1.0, sine))) - squint_rad) <= beam_rad / 2;
 }
 
 //! What the formulas above need of an acquisition, as plain numbers.

@@ -297,14 +297,10 @@ BOOST_AUTO_TEST_CASE(bits_depend_on_the_seed_and_on_nothing_else)
     std::vector<cf32> a(37 * 101), b(37 * 101), d(37 * 101);
     std::vector<vec3> pos(37);
     simulate(p, a.data(), pos.data());
-#ifdef _OPENMP
-    const int before = omp_get_max_threads();
-    omp_set_num_threads(before == 1 ? 3 : 1);
-#endif
+    const int before = max_threads();
+    set_max_threads(before == 1 ? 3 : 1);
     simulate(p, b.data(), pos.data());
-#ifdef _OPENMP
-    omp_set_num_threads(before);
-#endif
+    set_max_threads(before);
     BOOST_TEST(std::memcmp(a.data(), b.data(), a.size() * sizeof(cf32)) == 0);
     const auto s = kernel::point_target_source::make(p);
     s->line(36, b.data()); // one line alone
@@ -313,6 +309,78 @@ BOOST_AUTO_TEST_CASE(bits_depend_on_the_seed_and_on_nothing_else)
     simulate(p, d.data(), pos.data());
     BOOST_TEST(std::memcmp(a.data(), d.data(), a.size() * sizeof(cf32)) != 0);
     BOOST_TEST(a[0].re != a[101].re); // lines differ
+}
+
+BOOST_AUTO_TEST_CASE(beam_is_a_sector_of_angle)
+{
+    // 1 m from pulse to pulse along (0.6, 0.8, 0); a target 9040 m abeam of the start
+    const double beam = 0.02;
+    for (const double squint : { 0.0, 0.1, -0.1 }) {
+        auto p = one_target(pulsed(), 0);
+        const vec3 along = { 0.6, 0.8, 0 };
+        p.targets = { { 9040 * vec3{ 0.8, -0.6, 0 }, 1 } };
+        p.pulses = 400;
+        p.beam_rad = beam;
+        p.beam_squint_rad = squint;
+        // the target comes into the beam ahead, and leaves it behind
+        const double begin = -9040 * std::tan(squint + beam / 2);
+        const double end = -9040 * std::tan(squint - beam / 2);
+        const double first_m = begin - 100.3;
+        p.track = trajectory::straight(first_m * along, 500 * along);
+        const auto s = kernel::point_target_source::make(p);
+        auto everything = p;
+        everything.beam_rad = 0;
+        const auto all = kernel::point_target_source::make(everything);
+        int seen = 0;
+        for (int pulse = 0; pulse < p.pulses; ++pulse) {
+            std::vector<cf32> line(101), whole(101);
+            s->line(pulse, line.data());
+            all->line(pulse, whole.data());
+            const double at = first_m + pulse;
+            const bool inside = at >= begin && at <= end;
+            seen += inside;
+            for (int n = 0; n < 101; ++n) {
+                // in the beam the same bits as without one, outside nothing
+                BOOST_REQUIRE(line[n].re == (inside ? whole[n].re : 0));
+                BOOST_REQUIRE(line[n].im == (inside ? whole[n].im : 0));
+            }
+        }
+        BOOST_TEST(std::abs(seen - (end - begin)) <= 1);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(beam_follows_a_curved_track)
+{
+    // a quarter circle around the origin, flown at the target's distance 9040 m: the
+    // target in the middle is abeam all the time, one further ahead never
+    std::vector<double> t;
+    std::vector<vec3> at;
+    for (int i = 0; i <= 200; ++i) {
+        const double a = i / 200.0 * pi / 2;
+        t.push_back(i * 0.01);
+        at.push_back({ 9040 * std::cos(a), 9040 * std::sin(a), 0 });
+    }
+    auto p = one_target(pulsed(), 0);
+    p.track = trajectory::sampled(t, at);
+    p.pulses = 1000; // 2 s at 500 Hz, the record to its end
+    p.beam_rad = 0.01;
+    const auto energy = [&](int pulse) {
+        std::vector<cf32> line(101);
+        kernel::point_target_source::make(p)->line(pulse, line.data());
+        double e = 0;
+        for (const cf32 v : line)
+            e += norm(v);
+        return e;
+    };
+    for (const int pulse : { 0, 1, 499, 998, 999 })
+        BOOST_TEST(energy(pulse) > 10);
+    p.beam_squint_rad = 0.02;
+    for (const int pulse : { 0, 1, 499, 998, 999 })
+        BOOST_TEST(energy(pulse) == 0);
+    // one pulse alone knows its direction as well
+    p.pulses = 1;
+    p.beam_squint_rad = 0;
+    BOOST_TEST(energy(0) > 10);
 }
 
 BOOST_AUTO_TEST_CASE(wrong_parameters_are_named)
@@ -341,6 +409,15 @@ BOOST_AUTO_TEST_CASE(wrong_parameters_are_named)
     f.wave = waveform::replica;
     f.replica_bandwidth_hz = 1e6;
     fails(one_target(f, 9050), "replica");
+    p = one_target(pulsed(), 9050);
+    p.beam_rad = -0.1;
+    fails(p, "beam_rad is -0.1");
+    p.beam_rad = NAN;
+    fails(p, "beam_rad is nan");
+    p.beam_rad = 0.1;
+    fails(p, "stands still at pulse 0");
+    p.beam_squint_rad = 1.6;
+    fails(p, "beam_squint_rad is 1.6");
     p = one_target(pulsed(), 9050);
     p.track = trajectory::sampled({ 0, 0.01 }, { { 0, 0, 0 }, { 1, 0, 0 } });
     p.pulses = 7; // 500 Hz: pulse 5 is at 10 ms, pulse 6 outside

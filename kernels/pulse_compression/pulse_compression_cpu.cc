@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "../core/errors.h"
-#include "../core/good_length.h"
 #include "../core/parallel_for.h"
+#include "../core/range_doppler.h"
 #include "pulse_compression.h"
 #include <algorithm>
 #include <atomic>
@@ -164,7 +164,7 @@ void pulse_compression::plan_matched_filter(const pulse_compression_params& para
             "(samples + pulse) * oversampling is ",
             needed * params.oversampling,
             "; expected at most 2^29");
-    const int length = good_length(acq->samples + pulse_samples - 1);
+    const int length = line_fft_length(acq->samples + pulse_samples - 1);
     d_shape.length = length;
     d_shape.padded = length * params.oversampling;
 

@@ -26,9 +26,10 @@ target FAILs, 2 wrong usage.
 """
 
 FOCUS_TEXT = """\
-Form an image by back-projection, which takes any flight path: antenna positions are needed
+Form an image. Back-projection (bp) takes any flight path: antenna positions are needed
 (<name>.nav.csv beside a SigMF recording, the fields of GOTCHA files, platform.csv of the rail
-set). Several files of one collection (the degrees of GOTCHA) are one aperture.
+set). Range-Doppler (rda) takes a straight one and needs no positions, but an effective velocity.
+Several files of one collection (the degrees of GOTCHA) are one aperture.
 """
 
 FOCUS_EPILOG = """\
@@ -37,6 +38,9 @@ examples:
   gr_sar focus data_3dsar_pass1_az00?_HH.mat -o gotcha --window hann --azimuth-window hann
   gr_sar focus p440_uwb_rail -o rail --clock-offset 9.28 --range-bias 0.46
   gr_sar focus flight.sigmf-meta -o out --centre 20,35 --size 60 --spacing 0.1
+  gr_sar focus english_bay_ships.sigmf-meta -o bay --window 'kaiser(2.5)' \\
+      --azimuth-window 'kaiser(2.5)'
+  gr_sar focus strip.sigmf-meta -o out --algorithm rda --doppler-centroid estimate
   cat iq.cf32 | gr_sar focus - --meta flight.sigmf-meta --positions flight.nav.csv -o out
 
 accuracy (--accuracy): how ranges, and so phases, are computed; errors are the largest of
@@ -48,7 +52,13 @@ the image against a float64 reference, below its peak
   auto   (default) fast for those pulses whose proved phase error in this very geometry stays
          below 0.01 rad, exact for the others; the bound that held is in report.json
 
-interpolation (--interpolation): nearest, linear, sinc8 (default), sinc16
+interpolation (--interpolation): nearest, linear, sinc8 (bp's default), sinc16; rda also exact
+(default: least-squares taps on a grid of twice the samples) and fixed (16-bit positions)
+
+range-Doppler (--algorithm rda): the image lies in the slant plane, x = effective velocity times
+time along the track (0 at the first pulse), y = closest range; a Doppler centroid of many PRFs is
+taken as it is. --stages runs the chain pulse_compression, azimuth_fft, rcmc, azimuth_filter in
+place of the fused imager: the same image. docs/range_doppler.md has the theory.
 
 backend (--backend): auto uses a CUDA GPU when a usable one and a build for it are there, else
 the CPU, and says which; cuda fails with the reason when it cannot.
@@ -196,22 +206,40 @@ def _say(args, text):
 def do_simulate(args):
     from . import simulate as sim
 
-    acq, track, hints = sim.spotlight(
-        carrier_hz=args.carrier, bandwidth_hz=args.bandwidth, pulse_length_s=args.pulse_length,
-        prf_hz=args.prf, pulses=args.pulses, slant_range_m=args.range, altitude_m=args.altitude,
-        speed_m_s=args.speed, squint_deg=args.squint, look_side=args.look, chirp=args.chirp,
-        scene_m=args.scene)
-    targets = sim.DEFAULT_TARGETS
+    spotlight = args.mode == "spotlight"
+    chosen = dict(carrier_hz=args.carrier, bandwidth_hz=args.bandwidth,
+                  pulse_length_s=args.pulse_length, prf_hz=args.prf, pulses=args.pulses,
+                  slant_range_m=args.range, speed_m_s=args.speed, squint_deg=args.squint,
+                  chirp=args.chirp)
+    own = dict(altitude_m=args.altitude, look_side=args.look, scene_m=args.scene)
+    other = dict(beam_rad=args.beam, swath_m=args.swath)
+    if not spotlight:
+        own, other = other, own
+    for name, value in other.items():
+        if value is not None:
+            flag = "--" + re.sub("_(m|rad|side)$", "", name)
+            raise ValueError(f"{flag} has no meaning for --mode {args.mode}")
+    chosen = {k: v for k, v in {**chosen, **own}.items() if v is not None}
+    acq, track, hints = (sim.spotlight if spotlight else sim.stripmap)(**chosen)
+    pulses = chosen.get("pulses", sim.PULSES[args.mode])
+    targets = sim.DEFAULT_TARGETS if spotlight else sim.stripmap_targets(hints)
     if args.target:
         targets = [dict(t, name=f"T{i + 1}") for i, t in enumerate(args.target)]
-    bar = _progress(args.pulses, "pulses", args.quiet, "simulating")
+        if not spotlight:  # given from the scene's centre
+            targets = sim.stripmap_targets(hints, [
+                dict(t, offset_m=t["position_m"]) for t in targets])
+    bar = _progress(pulses, "pulses", args.quiet, "simulating")
     try:
-        meta = sim.simulate(args.output, acq, track, targets, args.pulses,
+        meta = sim.simulate(args.output, acq, track, targets, pulses,
                             noise_power=0.0 if args.noise is None else 10 ** (args.noise / 10),
                             seed=args.seed, hints=hints, datatype=args.datatype, progress=bar)
     finally:
         bar.close()
-    _say(args, f"{meta}: {args.pulses} pulses of {acq.samples} samples, {len(targets)} targets")
+    _say(args, f"{meta}: {pulses} pulses of {acq.samples} samples, {len(targets)} targets")
+    if not spotlight:
+        _say(args, f"  beam {hints['beam_rad']:.4g} rad, Doppler centroid "
+                   f"{acq.doppler_centroid_hz:.2f} Hz, {acq.doppler_centroid_hz / acq.prf_hz:.2f} "
+                   "PRFs")
     for t in targets:
         x, y, z = t["position_m"]
         _say(args, f"  {t['name']:<12} ({x:.2f}, {y:.2f}, {z:.2f}) m, amplitude "
@@ -240,7 +268,7 @@ def do_info(args):
           f"{rec.times_s[-1] - rec.times_s[0]:.4g} s")
     print(f"  dropped samples   {rec.dropped_samples}")
     for k, v in acq.to_dict().items():
-        if v not in (0.0, (0.0, 0.0, 0.0)):
+        if v not in (0.0, (), (0.0, 0.0, 0.0)):
             print(f"  {k:<24} {v:.12g}" if isinstance(v, float) else f"  {k:<24} {v}")
     axis = acq.compressed_axis(1)
     print(f"  bandwidth         {acq.bandwidth_hz() / 1e6:.6g} MHz, slant resolution "
@@ -289,13 +317,43 @@ def _grid(args, rec):
                      z=args.z, bounds=bounds)
 
 
+# Options of focus that one algorithm alone understands, with their values when not given.
+FOCUS_OPTIONS = {
+    "bp": {"accuracy": None, "grid": None, "centre": None, "size": None, "spacing": None,
+           "z": None},
+    "rda": {"azimuth_bandwidth": None, "src": True, "geometry": None, "looks": None,
+            "doppler_centroid": None, "fft_length": None, "stages": False, "storage": None,
+            "valid": False},
+}
+
+
+def _centroid(text):
+    if text == "estimate":
+        return text
+    try:
+        return _numbers((1, 2, 3, 4), "")(text)
+    except argparse.ArgumentTypeError:
+        raise argparse.ArgumentTypeError(
+            f"'{text}' is not a number of Hz (or up to four coefficients over range), nor "
+            "estimate") from None
+
+
 def do_focus(args):
     from . import focus as f
 
     # say no before long work, and before reading: a GPU that was asked for and is not there
     where = _sar.backend_description(args.backend, args.device)
-    rec = _open(args, azimuth_window=args.azimuth_window)
-    grid, grid_notes = _grid(args, rec)
+    rec = _open(args)
+    algorithm, why = f.choose_algorithm(rec, args.algorithm)
+    for name, default in FOCUS_OPTIONS["rda" if algorithm == "bp" else "bp"].items():
+        if getattr(args, name) != default:
+            flag = "--no-src" if name == "src" else "--" + name.replace("_", "-")
+            raise ValueError(f"{flag} has no meaning for --algorithm {algorithm}")
+    if algorithm == "bp" and args.azimuth_window != "rect":
+        rec.weight_aperture(args.azimuth_window)
+    grid, grid_notes = _grid(args, rec) if algorithm == "bp" else (None, [])
+    if why:
+        grid_notes = [why] + grid_notes
     _say(args, f"{', '.join(rec.paths)}: {rec.num_pulses} pulses of {rec.acq.samples} samples")
     for n in rec.notes + grid_notes:
         _say(args, f"  {n}")
@@ -305,17 +363,40 @@ def do_focus(args):
     if rec.dropped_samples:
         _say(args, f"  dropped samples: {rec.dropped_samples}")
     os.makedirs(args.output, exist_ok=True)
-    options = dict(window=args.window, interpolation=args.interpolation, accuracy=args.accuracy,
-                   oversampling=args.oversampling, backend=args.backend, device=args.device)
+    options = dict(window=args.window, backend=args.backend, device=args.device)
+    if algorithm == "bp":
+        options.update(interpolation=args.interpolation or "sinc8",
+                       accuracy=args.accuracy or "auto", oversampling=args.oversampling)
+    else:
+        options.update(
+            interpolation=args.interpolation or "exact", oversampling=args.oversampling or 1,
+            azimuth_window=args.azimuth_window, azimuth_bandwidth_hz=args.azimuth_bandwidth,
+            src=args.src, geometry=args.geometry or "zero_doppler",
+            looks=1 if args.looks is None else args.looks,
+            doppler_centroid=args.doppler_centroid, fft_length=args.fft_length or 0,
+            stages=args.stages, storage=args.storage or "single", valid_only=args.valid,
+            lines=args.pulses_per_image, hop=args.hop)
     bar = _progress(rec.num_pulses, "pulses", args.quiet, "focusing")
     try:
-        image, report = f.focus(rec, grid, folder=args.output, progress=bar,
-                                pulses_per_image=args.pulses_per_image, hop=args.hop,
-                                annotate=args.annotate, **options)
+        if algorithm == "bp":
+            image, report = f.focus(rec, grid, folder=args.output, progress=bar,
+                                    pulses_per_image=args.pulses_per_image, hop=args.hop,
+                                    annotate=args.annotate, **options)
+        else:
+            image, report = f.range_doppler(rec, folder=args.output, progress=bar,
+                                            annotate=args.annotate, **options)
+            for n in report["notes"][len(rec.notes):]:
+                _say(args, f"  {n}")
+            c = report["doppler_centroid"]
+            _say(args, f"  Doppler centroid {c['hz'][0]:.2f} Hz ({c['prfs']:.2f} PRFs), from: "
+                       f"{c['from']}")
     finally:
         bar.close()
     report["notes"] += grid_notes
-    hint = "" if args.no_swap_check else f.swap_hint(rec, grid, image, options)
+    hint = ""
+    if not args.no_swap_check:
+        hint = (f.swap_hint(rec, grid, image, options) if algorithm == "bp" else
+                f.focus_hint(rec, report, options))
     if hint:
         report["notes"].append(hint)
         print(f"hint: {hint}", file=sys.stderr)
@@ -338,7 +419,7 @@ def do_focus(args):
                    f"{q['peak_to_median_db'] or 0:.1f} dB")
     else:
         _say(args, "  the image is empty: no pixel lies inside the swath, check grid and ranges")
-    if report["skipped_pulses"]:
+    if report.get("skipped_pulses"):
         _say(args, f"  skipped pulses (position not finite): {report['skipped_pulses']}")
     _say(args, f"  {args.output}/image.npy, image.png, report.json in "
                f"{report['timings_s']['total']:.2f} s")
@@ -377,8 +458,9 @@ def do_convert(args):
         datatype=args.to, times_s=rec.times_s, start_time_s=float(rec.times_s[0]),
         replica=rec.replica, description="converted by gr_sar convert",
         targets=[t for t in rec.hints.get("targets", ()) if t.get("amplitude") is not None],
-        extra={"sar:" + k: list(rec.hints[k]) for k in ("scene_centre_m", "scene_extent_m")
-               if k in rec.hints})
+        extra={"sar:" + k: list(rec.hints[k]) if isinstance(rec.hints[k], tuple) else rec.hints[k]
+               for k in ("scene_centre_m", "scene_extent_m", "mode", "beam_rad",
+                         "beam_squint_rad") if k in rec.hints})
     for n in rec.notes:
         _say(args, f"  {n}")
     _say(args, f"{meta}: {pulses} pulses")
@@ -450,27 +532,37 @@ def parser():
         s._negative_number_matcher = negative
         return s
 
-    s = add("simulate", do_simulate, "write a simulated X-band spotlight recording",
+    s = add("simulate", do_simulate, "write a simulated recording, spotlight or strip map",
             "Raw echoes of point targets as SigMF (<OUTPUT>.sigmf-meta, .sigmf-data) with positions\n"
-            "(<OUTPUT>.nav.csv) and the truth (sar:targets). The scene lies around the origin, the\n"
-            "platform flies along +y beside it.",
-            "example:\n  gr_sar simulate scene --target 0,0 --target 20,-15,0,0.5,90 --noise -10")
+            "(<OUTPUT>.nav.csv) and the truth (sar:targets).\n\n"
+            "spotlight: X band, the scene lies around the origin, the platform flies along +y beside\n"
+            "it. stripmap: C band, slant-plane coordinates: the platform flies along +x at y = z = 0,\n"
+            "y is the closest range; targets are given from the middle of the scene.",
+            "examples:\n  gr_sar simulate scene --target 0,0 --target 20,-15,0,0.5,90 --noise -10\n"
+            "  gr_sar simulate strip --mode stripmap --squint 4")
     s.add_argument("output", metavar="OUTPUT", help="base name of the files")
     s.add_argument("--target", type=_target, action="append", metavar="X,Y[,Z[,A[,DEG]]]",
                    help="target: position m, amplitude, phase in degrees (default: five targets)")
+    s.add_argument("--mode", choices=("spotlight", "stripmap"), default="spotlight",
+                   help="(default %(default)s)")
     for flag, default, unit, text in (
-            ("--carrier", 9.6e9, "HZ", "radio frequency"), ("--bandwidth", 300e6, "HZ", "bandwidth"),
-            ("--pulse-length", 2e-6, "S", "length of the chirp"), ("--prf", 400.0, "HZ", "pulses a second"),
-            ("--range", 10e3, "M", "slant range of the scene centre"),
-            ("--altitude", 5e3, "M", "height of the platform"),
-            ("--speed", 100.0, "M/S", "speed of the platform"),
-            ("--squint", 0.0, "DEG", "look ahead (> 0) of broadside, in the ground plane"),
-            ("--scene", 120.0, "M", "side of the scene")):
-        s.add_argument(flag, type=float, default=default, metavar=unit,
-                       help=f"{text} (default %(default)g)")
-    s.add_argument("--pulses", type=int, default=1250, help="number of pulses (default %(default)s)")
-    s.add_argument("--look", choices=("left", "right"), default="right", help="side of the antenna")
-    s.add_argument("--chirp", choices=("up", "down"), default="up", help="sign of the chirp")
+            ("--carrier", "9.6e9; stripmap 5.3e9", "HZ", "radio frequency"),
+            ("--bandwidth", "3e8; stripmap 1e8", "HZ", "bandwidth"),
+            ("--pulse-length", "2e-6", "S", "length of the chirp"),
+            ("--prf", "400; stripmap 160", "HZ", "pulses a second"),
+            ("--range", "10e3; stripmap 12e3", "M", "slant range of the scene centre, stripmap: "
+             "the closest one"),
+            ("--altitude", "5e3", "M", "spotlight: height of the platform"),
+            ("--speed", "100; stripmap 150", "M/S", "speed of the platform"),
+            ("--squint", "0", "DEG", "look ahead (> 0) of broadside; spotlight: in the ground plane"),
+            ("--scene", "120", "M", "spotlight: side of the scene"),
+            ("--beam", "0.0192", "RAD", "stripmap: width of the beam along the track"),
+            ("--swath", "400", "M", "stripmap: width of the swath in range")):
+        s.add_argument(flag, type=float, metavar=unit, help=f"{text} (default {default})")
+    s.add_argument("--pulses", type=int, help="number of pulses (default 1250; stripmap 800)")
+    s.add_argument("--look", choices=("left", "right"), help="spotlight: side of the antenna "
+                   "(default right)")
+    s.add_argument("--chirp", choices=("up", "down"), help="sign of the chirp (default up)")
     s.add_argument("--noise", type=float, default=-20.0, metavar="DB", help="noise power of a raw "
                    "sample against a unit echo, dB (default %(default)g)")
     s.add_argument("--seed", type=int, default=1, help="seed of the noise")
@@ -486,28 +578,54 @@ def parser():
     _reading(s)
     s.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the results")
     g = s.add_argument_group("image formation")
-    g.add_argument("--algorithm", choices=("bp",), default="bp", help="bp: back-projection")
+    g.add_argument("--algorithm", choices=("auto", "bp", "rda"), default="auto",
+                   help="bp: back-projection; rda: range-Doppler; auto (default): bp when there are "
+                   "positions, rda when there are none but an effective velocity")
     g.add_argument("--backend", choices=("auto", "cpu", "cuda", "emulated"), default="auto",
                    help="where to compute (default %(default)s)")
     g.add_argument("--device", type=int, default=0, help="number of the GPU")
     g.add_argument("--window", default="rect", help="weighting over the bandwidth: rect, hann, "
                    "hamming, taylor(4, 35), kaiser(2.5) (default %(default)s)")
-    g.add_argument("--azimuth-window", default="rect", help="weighting over the aperture, the same "
-                   "names (default %(default)s)")
-    g.add_argument("--interpolation", choices=("nearest", "linear", "sinc8", "sinc16"),
-                   default="sinc8", help="between range samples (default %(default)s)")
-    g.add_argument("--accuracy", choices=("auto", "exact", "fast"), default="auto",
-                   help="of ranges and phases, see below (default %(default)s)")
+    g.add_argument("--azimuth-window", default="rect", help="weighting over the aperture (rda: over "
+                   "the Doppler band), the same names (default %(default)s)")
+    g.add_argument("--interpolation", choices=("nearest", "linear", "sinc8", "sinc16", "exact",
+                                               "fixed"),
+                   help="between range samples (default: bp sinc8, rda exact)")
+    g.add_argument("--accuracy", choices=("auto", "exact", "fast"),
+                   help="bp: of ranges and phases, see below (default auto)")
     g.add_argument("--oversampling", type=int, default=0, metavar="N", help="range samples per "
-                   "sample before interpolation (default: what the interpolation needs for -60 dB)")
+                   "sample before interpolation (default: bp what the interpolation needs for -60 "
+                   "dB, rda 1)")
     g.add_argument("--pulses-per-image", type=int, default=0, metavar="N",
                    help="an image each N pulses (default: one of all)")
     g.add_argument("--hop", type=int, default=0, metavar="N",
-                   help="with --pulses-per-image: pulses between images (default: N)")
+                   help="with --pulses-per-image: pulses between images (default: N); rda: the images "
+                   "join to one strip")
     g.add_argument("--annotate", action="store_true", help="also write image_axes.png")
     g.add_argument("--no-swap-check", action="store_true",
-                   help="do not try whether the conjugate focuses better")
-    g = s.add_argument_group("grid (default: chosen from the recording, and said)")
+                   help="do not try whether the conjugate (rda: or the other sign of the chirp "
+                   "rate) focuses better")
+    g = s.add_argument_group("range-Doppler (rda)")
+    g.add_argument("--doppler-centroid", type=_centroid, metavar="HZ|estimate",
+                   help="absolute, may be many PRFs; HZ,S1,S2,S3: polynomial in slant range minus "
+                   "that of the first sample (default: the recording's)")
+    g.add_argument("--azimuth-bandwidth", type=float, metavar="HZ", help="Doppler band that is "
+                   "processed, around the centroid; 0: the PRF (default: nine tenths of the beam's "
+                   "where the recording knows it, else the PRF)")
+    g.add_argument("--no-src", dest="src", action="store_false",
+                   help="leave out secondary range compression")
+    g.add_argument("--geometry", choices=("zero_doppler", "centroid"), help="where a point lies: at "
+                   "its closest approach (default), or where the middle of the beam sees it")
+    g.add_argument("--looks", type=int, metavar="N", help="sub-bands of Doppler, added in power "
+                   "(default 1)")
+    g.add_argument("--fft-length", type=int, metavar="N", help="rows of the azimuth transform "
+                   "(default: so many that nothing wraps)")
+    g.add_argument("--valid", action="store_true",
+                   help="only rows whose whole aperture was recorded")
+    g.add_argument("--stages", action="store_true", help="as a chain of stages, not fused")
+    g.add_argument("--storage", choices=("single", "half"), help="of lines between stages: 32 "
+                   "(default) or 16 bits a component")
+    g = s.add_argument_group("grid of back-projection (default: chosen from the recording, and said)")
     g.add_argument("--grid", metavar="X0,X1,Y0,Y1|FILE", help="bounds in metres, or the report.json "
                    "of another image")
     g.add_argument("--centre", type=_numbers((2, 3), "x,y or x,y,z"), metavar="X,Y[,Z]",

@@ -5,6 +5,12 @@
     image, report = focus(rec, grid)
 
 recording_source -> pulse_compression -> bp_accumulator -> image_sink
+
+    from gnuradio.sar.focus import range_doppler
+    image, report = range_doppler(rec)
+
+recording_source -> range_doppler_imager -> image_sink, or the same in stages. No positions are
+needed, only an effective velocity; the image lies in slant-plane coordinates.
 """
 
 import math
@@ -12,11 +18,13 @@ import threading
 import time
 
 import numpy as np
-from gnuradio import gr
+from gnuradio import blocks, gr
 
 from . import sar_python as _sar
 from .image_sink import image_sink
 from .recording_source import recording_source
+
+C = _sar.speed_of_light
 
 # Bound of the interpolation error, end to end, for accuracy statements in reports.
 ACCURACY_TEXT = {
@@ -72,6 +80,12 @@ def run_flowgraph(tb, stages, progress=None, poll=None):
         progress(poll())
 
 
+def _require_blocks(*names):
+    for name in names:
+        if not hasattr(_sar, name):
+            raise FocusError(f"this build of gr-sar has no block {name}")
+
+
 def focus(rec, grid, *, folder="", window="rect", interpolation="sinc8", accuracy="auto",
           oversampling=0, backend="auto", device=0, pulses_per_image=0, hop=0, annotate=False,
           progress=None):
@@ -84,15 +98,13 @@ def focus(rec, grid, *, folder="", window="rect", interpolation="sinc8", accurac
         from .grids import phase_centres
 
         phase_centres(rec)  # raises the sentence
-    for name in ("pulse_compression", "bp_accumulator"):
-        if not hasattr(_sar, name):
-            raise FocusError(f"this build of gr-sar has no block {name}")
+    _require_blocks("pulse_compression", "bp_accumulator")
     begin = time.perf_counter()
     oversampling = int(oversampling) or choose_oversampling(rec.acq, interpolation)
     bistatic = rec.rx is not None
-    replica = [] if rec.replica is None else [complex(v) for v in rec.replica]
     source = recording_source(rec)
-    compression = _sar.pulse_compression(rec.acq, oversampling, window, replica, backend, device)
+    compression = _sar.pulse_compression(rec.acq, oversampling, window, replica_of(rec), backend,
+                                         device)
     former = _sar.bp_accumulator(rec.acq, grid, oversampling, interpolation, accuracy,
                                  pulses_per_image, hop, bistatic, backend, device)
     sink = image_sink(grid.cols, folder, annotate=annotate)
@@ -146,6 +158,310 @@ def focus(rec, grid, *, folder="", window="rect", interpolation="sinc8", accurac
         "notes": list(rec.notes),
     }
     return image, report
+
+
+# ---- range-Doppler ----------------------------------------------------------------------
+
+
+def choose_algorithm(rec, asked="auto"):
+    """(algorithm, sentence why): back-projection where there are positions, range-Doppler where
+    there are none but an effective velocity."""
+    velocity = rec.acq.effective_velocity_m_s
+    if asked != "auto":
+        return asked, ""
+    if rec.tx is not None:
+        return "bp", "algorithm bp (back-projection): the recording has antenna positions"
+    if velocity > 0:
+        return "rda", (f"algorithm rda (range-Doppler): no antenna positions, but an effective "
+                       f"velocity of {velocity:g} m/s")
+    raise FocusError(
+        "the recording has neither antenna positions, which back-projection needs (<name>.nav.csv "
+        "beside it, or positions=...), nor an effective velocity, which range-Doppler needs "
+        "(effective_velocity_m_s=...)")
+
+
+def beam_doppler_hz(acq, hints):
+    """Doppler frequencies (lowest, highest) of the recording's antenna beam at the carrier, or
+    None when it says nothing of it."""
+    if "beam_rad" not in hints or not acq.effective_velocity_m_s:
+        return None
+    middle, half = hints.get("beam_squint_rad", 0.0), hints["beam_rad"] / 2
+    scale = 2 * acq.effective_velocity_m_s / acq.wavelength_m()
+    return scale * math.sin(middle - half), scale * math.sin(middle + half)
+
+
+def choose_bandwidth(acq, hints):
+    """Doppler bandwidth to process, Hz (0: the PRF), and a sentence or "".
+
+    Where the beam is known: nine tenths of the band, around the centroid, in which the target
+    is seen at every frequency of the pulse; then the edges of the aperture are the processor's,
+    the band is flat, and a unit point has peak 1.
+    """
+    beam = beam_doppler_hz(acq, hints)
+    if beam is None:
+        return 0.0, ""
+    b = acq.bandwidth_hz() / 2 / acq.centre_frequency_hz()
+    low = max(beam[0] * (1 - b), beam[0] * (1 + b))
+    high = min(beam[1] * (1 - b), beam[1] * (1 + b))
+    band = 0.9 * 2 * min(acq.doppler_centroid_hz - low, high - acq.doppler_centroid_hz)
+    if not 0 < band < acq.prf_hz:
+        return 0.0, ""
+    return band, (f"azimuth bandwidth {band:.4g} Hz: nine tenths of what the beam of "
+                  f"{hints['beam_rad']:.4g} rad gives at every frequency of the pulse")
+
+
+def choose_fft_length(acq, lines, bandwidth_hz=0.0, geometry="zero_doppler", oversampling=1):
+    """Smallest fast length in which nothing wraps: the lines, the aperture, and in zero-Doppler
+    geometry what the times of the beam differ over the swath."""
+    plan = _sar.range_doppler_plan(acq, lines, 0, oversampling, geometry)
+    skew = 0.0
+    if geometry == "zero_doppler":
+        delay = plan.columns()["beam_delay_s"]
+        skew = 2 * np.abs(delay - delay[len(delay) // 2]).max() * acq.prf_hz
+    return _sar.fast_fft_length(lines + plan.aperture_lines(bandwidth_hz) + math.ceil(skew))
+
+
+def complete_cells(acq, frame, bandwidth_hz=0.0):
+    """Columns [first, stop) of a range-Doppler image to which whole pulses belong, over the
+    whole aperture; all columns when there are none."""
+    pulse = acq.pulse_samples() if acq.waveform == "pulsed_lfm" else 0
+    scale = frame.cols // acq.samples
+    before = pulse // 2 if acq.pulse_reference == "centre" else 0
+    first, last = before * scale, frame.cols - max(1, pulse - before) * scale
+    near, far = frame.line_first_m + frame.spacing_m * np.array([first, last]) - frame.bias_m
+    # a closest range is read where it migrates to, R0 / D, at both ends of the Doppler band
+    half = (bandwidth_hz or frame.prf_hz) / 2
+    edge = np.array([max(abs(frame.centroid_hz) - half, 0.0), abs(frame.centroid_hz) + half])
+    d = np.sqrt(1 - (edge * C / (2 * frame.velocity_m_s * frame.carrier_hz)) ** 2)
+    scale = 1.0 if frame.geometry == "zero_doppler" else frame.factor
+    a = math.ceil((near * d[0] / scale - frame.out_first_m) / frame.spacing_m)
+    b = math.floor((far * d[1] / scale - frame.out_first_m) / frame.spacing_m) + 1
+    return (max(0, a), min(frame.cols, b)) if a < b else (0, frame.cols)
+
+
+def estimate_centroid(rec, lines=0, *, oversampling=1, order=0, backend="auto", device=0):
+    """Doppler centroid of a recording, estimated from its echoes: the block's report."""
+    _require_blocks("pulse_compression", "doppler_centroid")
+    lines = lines or rec.num_pulses
+    source = recording_source(rec.select(0, lines))
+    compression = _sar.pulse_compression(rec.acq, oversampling, "rect", replica_of(rec), backend,
+                                         device)
+    estimator = _sar.doppler_centroid(rec.acq, lines, oversampling, [], order, backend, device)
+    end = blocks.null_sink(gr.sizeof_gr_complex * rec.acq.samples * oversampling)
+    tb = gr.top_block("gr_sar doppler centroid")
+    tb.connect(source, compression, estimator, end)
+    run_flowgraph(tb, [("recording_source", source), ("pulse_compression", compression),
+                       ("doppler_centroid", estimator)])
+    return estimator.reports()[0]
+
+
+def replica_of(rec):
+    return [] if rec.replica is None else [complex(v) for v in rec.replica]
+
+
+def with_centroid(acq, coefficients_hz):
+    """The acquisition with another Doppler centroid: coefficients over range, lowest first."""
+    c = [float(v) for v in np.atleast_1d(coefficients_hz)]
+    return acq.replace(doppler_centroid_hz=c[0], doppler_centroid_slopes=c[1:])
+
+
+def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
+                  azimuth_bandwidth_hz=None, interpolation="exact", src=True,
+                  geometry="zero_doppler", looks=1, doppler_centroid=None, fft_length=0,
+                  oversampling=1, stages=False, storage="single", valid_only=False, backend="auto",
+                  device=0, lines=0, hop=0, annotate=False, progress=None):
+    """Form the image of a recording by range-Doppler processing; positions are not needed.
+
+    azimuth_bandwidth_hz  Doppler band processed; 0: the PRF; None: see choose_bandwidth()
+    doppler_centroid      None: the recording's; number or list of coefficients in slant range
+                          minus that of the first sample, lowest first, Hz; "estimate"
+    fft_length            0: so long that nothing wraps, see choose_fft_length()
+    stages                as a chain of stages instead of the fused imager: the same image
+    valid_only            only the rows whose whole aperture was recorded
+    lines, hop            frames of so many lines, each ``hop`` lines after the one before:
+                          one strip of images without a seam; 0: one frame of all
+
+    Returns (image (rows, cols), report dict): complex64, with looks their magnitude, float32.
+    With several frames the newest image.
+    """
+    begin = time.perf_counter()
+    notes = list(rec.notes)
+    acq = rec.acq
+    if acq.effective_velocity_m_s <= 0:
+        raise FocusError("the recording has no effective velocity, which range-Doppler needs; "
+                         "give effective_velocity_m_s=...")
+    centroid_from, estimate = "recording", None
+    if isinstance(doppler_centroid, str):
+        if doppler_centroid != "estimate":
+            raise FocusError(f"doppler_centroid is '{doppler_centroid}'; expected a number of Hz, "
+                             "coefficients, or estimate")
+        centroid_from = "estimate"
+    elif doppler_centroid is not None:
+        centroid_from = "given"
+        acq = with_centroid(acq, doppler_centroid)
+    if storage != "single" and not stages:
+        raise FocusError(f"storage is '{storage}', but the fused imager stores nothing between "
+                         "stages; expected single, or stages")
+    lines = int(lines) or rec.num_pulses
+    if centroid_from == "estimate" and not stages:
+        estimate = estimate_centroid(rec, lines, oversampling=oversampling, backend=backend,
+                                     device=device)
+        acq = with_centroid(acq, estimate["doppler_centroid_hz"])
+    if azimuth_bandwidth_hz is None:
+        azimuth_bandwidth_hz, why = choose_bandwidth(acq, rec.hints)
+        if why:
+            notes.append(why)
+    if not fft_length:
+        fft_length = choose_fft_length(acq, lines, azimuth_bandwidth_hz, geometry, oversampling)
+        notes.append(f"azimuth transform of {fft_length} rows for {lines} lines: nothing wraps")
+    output = "valid" if hop or valid_only else "all"
+
+    source = recording_source(rec)
+    chain = [("recording_source", source)]
+    if stages:
+        _require_blocks("pulse_compression", "azimuth_fft", "rcmc", "azimuth_filter",
+                        *(["doppler_centroid"] if centroid_from == "estimate" else []))
+        chain.append(("pulse_compression", _sar.pulse_compression(
+            acq, oversampling, window, replica_of(rec), backend, device)))
+        if centroid_from == "estimate":
+            chain.append(("doppler_centroid", _sar.doppler_centroid(
+                acq, lines, oversampling, [], 0, backend, device)))
+        chain += [
+            ("azimuth_fft", _sar.azimuth_fft(acq, lines, fft_length, hop, oversampling, "forward",
+                                             storage, backend, device)),
+            ("rcmc", _sar.rcmc(acq, lines, fft_length, oversampling, interpolation, src, geometry,
+                               storage, backend, device)),
+            ("azimuth_filter", _sar.azimuth_filter(
+                acq, lines, fft_length, oversampling, azimuth_window, azimuth_bandwidth_hz, looks,
+                geometry, output, hop, storage, backend, device))]
+    else:
+        if storage != "single":
+            raise FocusError(f"storage is '{storage}': that is for the edges between stages, and "
+                             "the imager has none; expected single, or stages")
+        _require_blocks("range_doppler_imager")
+        chain.append(("range_doppler_imager", _sar.range_doppler_imager(
+            acq, lines, fft_length, hop, oversampling, window, replica_of(rec), interpolation, src,
+            azimuth_window, azimuth_bandwidth_hz, looks, geometry, output, backend, device)))
+    former = chain[-1][1]
+    cols = acq.samples * oversampling
+    if looks > 1:
+        chain.append(("detect", _sar.detect(cols, "magnitude", looks, 1, backend, device)))
+    sink = image_sink(cols, folder, dtype="float" if looks > 1 else "complex", annotate=annotate)
+    chain.append(("image_sink", sink))
+    tb = gr.top_block("gr_sar focus")
+    tb.connect(*[block for _, block in chain])
+    built = time.perf_counter()
+    run_flowgraph(tb, chain, progress, source.pulses_done)
+    ended = time.perf_counter()
+    image = sink.last_image()
+    if image is None or not sink.images:
+        raise FocusError(
+            f"the flowgraph ended without an image: {rec.num_pulses} pulses, frames of {lines}")
+    if centroid_from == "estimate" and stages:
+        estimate = dict(chain)["doppler_centroid"].reports()[-1]
+        acq = with_centroid(acq, estimate["doppler_centroid_hz"])
+    said = sink.images[-1]
+    used = said.get("doppler_centroid_hz")
+    coefficients = [acq.doppler_centroid_hz, *acq.doppler_centroid_slopes]
+    if used is None:
+        used = coefficients
+    plan = _sar.range_doppler_plan(acq, lines, fft_length, oversampling, geometry)
+    grid = _sar.image_grid(**said["grid"])
+    notes.append(f"slant-plane coordinates: x along the track, 0 at the first line, y the "
+                 f"{'closest' if geometry == 'zero_doppler' else 'slant'} range")
+    first, stop = complete_cells(acq, plan.frame, azimuth_bandwidth_hz)
+    valid_first, valid = plan.valid_rows(azimuth_bandwidth_hz)
+    rows = (slice(valid_first, valid_first + valid)
+            if output == "all" and valid > 0 and len(image) == plan.frame.rows
+            else slice(0, len(image)))
+    quality = image_figures(image[rows, first:stop])
+    if quality.get("peak"):
+        i, j = (p + q for p, q in zip(quality["peak_pixel"], (rows.start, first)))
+        quality.update(peak_pixel=[i, j], peak_position_m=list(grid.position(float(i), float(j))))
+    quality["rows"] = [rows.start, rows.stop]
+    quality["cols"] = [first, stop]
+    description = former.backend()
+    bad = [block.bad_lines() for _, block in chain if hasattr(block, "bad_lines")]
+    report = {
+        "input": rec.paths,
+        "format": rec.kind,
+        "algorithm": "rda",
+        "chain": "stages" if stages else "fused",
+        "backend": description.split(":")[0].split(" ")[0],
+        "device": description,
+        "grid": grid_dict(grid),
+        "doppler_centroid": {"hz": [float(v) for v in np.atleast_1d(used)], "from": centroid_from,
+                             "prfs": float(np.atleast_1d(used)[0]) / acq.prf_hz,
+                             "estimate": plain(estimate)},
+        "frame": {"lines": lines, "hop": hop, "fft_length": plan.frame.rows,
+                  "first_row": plan.frame.first_row, "output": output,
+                  "aperture_lines": plan.aperture_lines(azimuth_bandwidth_hz),
+                  "valid_rows": [valid_first, valid]},
+        "dropped_samples": rec.dropped_samples,
+        "non_finite_lines": max(bad) if bad else 0,
+        "pulses": said["pulses"],
+        "timings_s": {"total": ended - begin, "set_up": built - begin, "run": ended - built,
+                      **{name: block.work_seconds() for name, block in chain
+                         if hasattr(block, "work_seconds")}},
+        "range_bias_m": acq.range_bias_m,
+        "window": window,
+        "azimuth_window": azimuth_window,
+        "azimuth_bandwidth_hz": azimuth_bandwidth_hz,
+        "interpolation": interpolation,
+        "src": bool(src),
+        "looks": looks,
+        "storage": storage,
+        "oversampling": oversampling,
+        "quality": quality,
+        "images": sink.images,
+        "image_file": said["files"].get("npy"),
+        "geometry": {
+            "plane": "slant", "image": geometry,
+            "carrier_hz": acq.centre_frequency_hz(), "bandwidth_hz": acq.bandwidth_hz(),
+            "prf_hz": acq.prf_hz, "doppler_bandwidth_hz": azimuth_bandwidth_hz,
+            "slant_range_first_m": acq.slant_range_first_m - acq.range_bias_m,
+            "velocity_m_s": [acq.effective_velocity_m_s, *acq.effective_velocity_slopes],
+            "centroid_hz": [float(v) for v in np.atleast_1d(used)],
+            "beam_doppler_hz": beam_doppler_hz(acq, rec.hints),
+            "track_m": [plan.frame.velocity_m_s / acq.prf_hz * n for n in
+                        (0.0, rec.num_pulses - 1.0)]},
+        "acquisition": plain(acq.to_dict()),
+        "used": plain(rec.used),
+        "notes": notes,
+    }
+    return image, report
+
+
+def focus_hint(rec, report, options):
+    """A sentence when a range-Doppler image is not focused, else "".
+
+    Below a contrast of 1 (speckle alone has 0.52; a scene in focus, with anything in it, more)
+    the conjugate samples and the opposite sign of the chirp rate are tried.
+    """
+    contrast = report["quality"].get("contrast")
+    if contrast is None or contrast >= 1.0:
+        return ""
+    keep = {k: v for k, v in options.items() if k not in ("folder", "annotate", "progress")}
+    swapped = rec.select()
+    inner = swapped._read
+    swapped._read = lambda a, b: _conjugate_raw(inner(a, b))
+    tries = [("swap I/Q? the conjugate of the samples", "--swap-iq", swapped)]
+    if rec.acq.chirp_rate_hz_per_s:
+        rate = -rec.acq.chirp_rate_hz_per_s
+        tries.append(("wrong sign of the chirp rate? the opposite one",
+                      f"--set chirp_rate_hz_per_s={rate:.9g}",
+                      rec.replaced(chirp_rate_hz_per_s=rate)))
+    best = max(((range_doppler(r, **keep)[1]["quality"].get("contrast") or 0.0, text, flag)
+                for text, flag, r in tries))
+    if best[0] > 1.3 * contrast:
+        return (f"{best[1]} focuses better (contrast {best[0]:.2f} against {contrast:.2f}): try "
+                f"{best[2]}")
+    return (f"not focused? the contrast is {contrast:.2f}; speckle alone has 0.52, and neither the "
+            "conjugate nor the other sign of the chirp rate is better: check effective velocity, "
+            "Doppler centroid and slant range, unless the scene is uniform")
+
+
+# ---- what reports hold ------------------------------------------------------------------
 
 
 def geometry_dict(rec, image=None):

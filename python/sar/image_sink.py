@@ -107,6 +107,10 @@ def _vector(v):
     return [float(x) for x in pmt.f64vector_elements(v)]
 
 
+def _numbers(v):
+    return _vector(v) if pmt.is_f64vector(v) else pmt.to_double(v)
+
+
 def _text(v):
     return pmt.symbol_to_string(v)
 
@@ -203,6 +207,11 @@ class image_sink(python_stage, gr.sync_block):
                 "pulses": _value(tag, "pulses", _whole),
                 "first_pulse": _value(tag, "first_pulse", _whole),
                 "value": _value(tag, "value", _text, self._value)}
+        # what range-Doppler says of its images
+        for key, convert in (("plane", _text), ("geometry", _text), ("looks", _whole),
+                             ("doppler_centroid_hz", _numbers), ("complete", pmt.to_bool)):
+            if pmt.dict_has_key(tag, pmt.intern(key)):
+                info[key] = _value(tag, key, convert)
         grid = {k: _value(tag, k, _vector) for k in ("origin_m", "row_axis", "col_axis")}
         grid.update({k: _value(tag, k, pmt.to_double)
                      for k in ("row_spacing_m", "col_spacing_m")})

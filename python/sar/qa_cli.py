@@ -54,6 +54,33 @@ def test_simulated_recording(scene):
     assert rec.tx.shape == (300, 3) and rec.acq.look_side == "right"
 
 
+def test_simulated_strip_map(tmp_path, capsys):
+    assert run("simulate", tmp_path / "s", "--mode", "stripmap", "--squint", "10", "--pulses",
+               "500", "--target", "3,-4", "--target", "-7,5,0,0.5,90") == 0
+    assert "5.76 PRFs" in capsys.readouterr().out
+    rec = open_recording(tmp_path / "s")
+    acq = rec.acq
+    squint = np.radians(10)
+    assert rec.hints["mode"] == "stripmap" and rec.num_pulses == 500
+    assert rec.hints["beam_rad"] == 0.0192 and rec.hints["beam_squint_rad"] == squint
+    assert acq.doppler_centroid_hz == pytest.approx(2 * 150 * np.sin(squint) / acq.wavelength_m())
+    assert acq.effective_velocity_m_s == 150 and acq.look_side == "left"
+    np.testing.assert_allclose(rec.tx, np.outer(np.arange(500) * 150 / 160, (1, 0, 0)), atol=1e-9)
+    # the middle of the scene is abeam of the beam's middle at mid-track
+    x = rec.tx[:, 0].mean() + 12e3 * np.tan(squint)
+    assert [t["position_m"] for t in rec.hints["targets"]] == [
+        pytest.approx((x + 3, 12e3 - 4, 0)), pytest.approx((x - 7, 12e3 + 5, 0))]
+    # echoes of both targets in the middle of the track, whole pulses, none at its ends
+    power = np.sum(np.abs(rec.lines()) ** 2, axis=1)
+    noise = 0.01 * acq.samples
+    assert np.all(power[:20] < 1.5 * noise) and np.all(power[-20:] < 1.5 * noise)
+    assert power[250] == pytest.approx(acq.pulse_samples() * (1 + 0.25) + noise, rel=0.25)
+    # as long as the beam is wide
+    lit = np.count_nonzero(power > acq.pulse_samples() * 0.1)
+    seen = 12e3 * (np.tan(squint + 0.0096) - np.tan(squint - 0.0096)) * 160 / 150
+    assert lit == pytest.approx(seen + 10 * 160 / 150, abs=6)
+
+
 def test_report_has_its_fields(scene, focused):
     report = json.load(open(focused / "report.json"))
     assert report["input"] == [str(scene)] and report["algorithm"] == "bp"
@@ -172,9 +199,21 @@ def test_bad_position_skips_the_pulse(scene):
     (["focus", "{scene}", "-o", "{tmp}", "--set", "prf=3"], "'prf' is not a parameter"),
     (["focus", "{scene}", "-o", "{tmp}", "--set", "prf_hz=-3"], "prf_hz is -3"),
     (["focus", "{scene}", "-o", "{tmp}", "--grid", "1,2,3"], "--grid is '1,2,3'"),
+    (["focus", "{scene}", "-o", "{tmp}", "--no-src"], "--no-src has no meaning for --algorithm bp"),
+    (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "rda", "--size", "9"], "--size has no mean"),
+    (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "rda", "--fft-length", "9"],
+     "fft_length is 9"),
+    (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "rda", "--storage", "half"],
+     "storage is 'half'"),
+    (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "rda", "--doppler-centroid", "1e6"],
+     "nothing can be seen"),
     (["focus", "{scene}", "-o", "{tmp}", "--grid", "1,0,0,5"], "grid bounds"),
     (["focus", "{scene}", "-o", "{tmp}", "--positions", "{tmp}/file"], "file"),
     (["simulate", "{tmp}/s", "--altitude", "20e3"], "altitude_m is 20000"),
+    (["simulate", "{tmp}/s", "--beam", "0.1"], "--beam has no meaning for --mode spotlight"),
+    (["simulate", "{tmp}/s", "--mode", "stripmap", "--scene", "9"], "--scene has no meaning"),
+    (["simulate", "{tmp}/s", "--mode", "stripmap", "--beam", "0"], "beam_rad is 0"),
+    (["simulate", "{tmp}/s", "--mode", "stripmap", "--squint", "80"], "squint_deg is 80"),
     (["simulate", "{tmp}/s", "--datatype", "complex64"], "core:datatype is 'complex64'"),
     (["info", "{tmp}"], "without scans.json"),
 ])
@@ -250,6 +289,70 @@ def test_script_runs_and_pipes(scene, tmp_path):
     for command in ("simulate", "info", "measure", "convert", "demo", "doctor"):
         done = subprocess.run([sys.executable, script, command, "--help"], capture_output=True)
         assert done.returncode == 0 and len(done.stdout) > 100
+
+
+@pytest.fixture(scope="module")
+def strip(tmp_path_factory):
+    base = tmp_path_factory.mktemp("strip") / "s"
+    assert run("simulate", base, "--quiet", "--mode", "stripmap", "--squint", "10") == 0
+    return base
+
+
+def test_range_doppler(strip, tmp_path, capsys):
+    assert run("focus", strip, "-o", tmp_path, "--algorithm", "rda", "--backend", "cpu") == 0
+    out = capsys.readouterr().out
+    assert "nothing wraps" in out and "(5.76 PRFs), from: recording" in out
+    report = json.load(open(tmp_path / "report.json"))
+    assert report["algorithm"] == "rda" and report["geometry"]["plane"] == "slant"
+    for key in ("recording_source", "range_doppler_imager", "image_sink", "total"):
+        assert report["timings_s"][key] >= 0
+    assert report["images"][0]["plane"] == "slant" and report["images"][0]["complete"]
+    assert report["doppler_centroid"]["from"] == "recording"
+    assert run("measure", tmp_path) == 0
+    assert "5 of 5 targets PASS" in capsys.readouterr().out
+    # out of focus the same figures fail, and so they do with all else right
+    assert run("focus", strip, "-o", tmp_path, "--algorithm", "rda", "--backend", "cpu", "--quiet",
+               "--no-src") == 0
+    assert run("measure", tmp_path) == 1
+
+
+@pytest.mark.parametrize("options", [
+    ["--stages"], ["--stages", "--storage", "half"], ["--geometry", "centroid"], ["--looks", "2"],
+    ["--valid"], ["--interpolation", "sinc16", "--oversampling", "2"],
+    ["--doppler-centroid", "920.97"], ["--azimuth-bandwidth", "60", "--fft-length", "1200"]])
+def test_range_doppler_options(strip, tmp_path, capsys, options):
+    assert run("focus", strip, "-o", tmp_path, "--algorithm", "rda", "--backend", "cpu", *options,
+               "--quiet") == 0
+    assert run("measure", tmp_path) == 0, capsys.readouterr().out
+    report = json.load(open(tmp_path / "report.json"))
+    assert report["chain"] == ("stages" if "--stages" in options else "fused")
+
+
+def test_range_doppler_needs_no_positions(strip, tmp_path, capsys):
+    import shutil
+
+    for suffix in (".sigmf-meta", ".sigmf-data"):
+        shutil.copy(str(strip) + suffix, tmp_path / ("s" + suffix))
+    meta = json.load(open(tmp_path / "s.sigmf-meta"))
+    del meta["global"]["sar:positions"]
+    json.dump(meta, open(tmp_path / "s.sigmf-meta", "w"))
+    assert run("focus", tmp_path / "s", "-o", tmp_path / "o", "--backend", "cpu") == 0
+    assert "algorithm rda" in capsys.readouterr().out
+    assert run("measure", tmp_path / "o") == 0
+    assert run("focus", tmp_path / "s", "-o", tmp_path / "o", "--set",
+               "effective_velocity_m_s=0") == 1
+    said = capsys.readouterr().err
+    assert "neither antenna positions" in said and "effective velocity" in said
+
+
+def test_noise_is_not_called_an_image(tmp_path, capsys):
+    """Neither the conjugate nor the other chirp is better: the numbers to look at are named."""
+    assert run("simulate", tmp_path / "n", "--quiet", "--mode", "stripmap", "--pulses", "500",
+               "--target", "0,0,0,0", "--noise", "0") == 0
+    assert run("focus", tmp_path / "n", "-o", tmp_path / "o", "--algorithm", "rda", "--backend",
+               "cpu", "--quiet") == 0
+    said = capsys.readouterr().err
+    assert "not focused? the contrast is 0.5" in said and "effective velocity" in said
 
 
 def test_info_and_doctor(scene, capsys):
@@ -342,9 +445,38 @@ def test_rail_converted_to_sigmf(rail, tmp_path):
     assert np.abs(rec.lines() - first.lines()).max() < 1e-6 * scale
 
 
-def test_radarsat_needs_positions(radarsat, tmp_path, capsys):
+def test_radarsat_needs_positions_for_back_projection(radarsat, tmp_path, capsys):
     name = os.path.join(radarsat, "english_bay_ships.sigmf-meta")
-    assert run("focus", name, "-o", tmp_path) == 1
+    assert run("focus", name, "-o", tmp_path, "--algorithm", "bp") == 1
     assert "no antenna positions" in capsys.readouterr().err
     assert run("info", name) == 0
     assert "-721350000000" in capsys.readouterr().out
+
+
+def test_radarsat_with_defaults(radarsat, tmp_path, capsys):
+    """No positions, an effective velocity: range-Doppler, and said so."""
+    name = os.path.join(radarsat, "english_bay_ships.sigmf-meta")
+    assert run("focus", name, "-o", tmp_path, "--window", "kaiser(2.5)", "--azimuth-window",
+               "kaiser(2.5)", "--backend", "cpu") == 0
+    captured = capsys.readouterr()
+    assert "algorithm rda (range-Doppler): no antenna positions" in captured.out
+    assert "Doppler centroid -6900.00 Hz (-5.49 PRFs), from: recording" in captured.out
+    assert "hint" not in captured.err
+    image, report = load_result(tmp_path)
+    assert report["algorithm"] == "rda" and report["chain"] == "fused"
+    # 1536 lines, an aperture of 900, and the swath's shear: nothing wraps
+    assert report["frame"]["fft_length"] >= 1536 + 900 and image.shape == (
+        report["frame"]["fft_length"], 2048)
+    assert report["quality"]["contrast"] > 2 and report["quality"]["cols"] == [15, 683]
+    # the beam looks back: what it sees has its closest approach 27 km before
+    x = report["grid"]["origin_m"][0]
+    assert -31e3 < x < -27e3
+
+
+def test_radarsat_out_of_focus(radarsat, tmp_path, capsys):
+    name = os.path.join(radarsat, "english_bay_ships.sigmf-meta")
+    assert run("focus", name, "-o", tmp_path, "--quiet", "--backend", "cpu", "--set",
+               "chirp_rate_hz_per_s=0.72135e12") == 0
+    said = capsys.readouterr().err
+    assert "hint: wrong sign of the chirp rate?" in said and "-7.2135e+11" in said
+    assert any("chirp rate?" in n for n in json.load(open(tmp_path / "report.json"))["notes"])

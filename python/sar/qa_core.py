@@ -69,6 +69,8 @@ def test_acquisition_defaults():
         look_side="right",
         effective_velocity_m_s=0,
         doppler_centroid_hz=0,
+        effective_velocity_slopes=(),
+        doppler_centroid_slopes=(),
     )
 
 
@@ -118,6 +120,8 @@ def test_unknown_keyword_lists_the_known_ones():
         (dict(prf_hz=math.nan), "prf_hz is nan Hz"),
         (dict(look_side="up"), "look_side is 'up'; expected one of: left, right"),
         (dict(chirp_rate_hz_per_s=2e13), "expected at most sample_rate_hz"),
+        (dict(effective_velocity_slopes=[1, 2, 3, 4]), "effective_velocity_slopes"),
+        (dict(doppler_centroid_slopes=[math.nan]), "doppler_centroid_slopes"),
     ],
 )
 def test_acquisition_errors(fields, message):
@@ -152,6 +156,106 @@ def test_trajectory():
         n.position(3.1)
     with pytest.raises(ValueError, match="strictly increasing"):
         sar.trajectory.sampled([0, 0], [(0, 0, 0)] * 2)
+
+
+# ---- the plan of a range-Doppler frame ----------------------------------------------------
+
+SQUINT = math.radians(10)
+FLIGHT = dict(waveform="pulsed_lfm", samples=500, carrier_hz=5.3e9, prf_hz=160,
+              sample_rate_hz=120e6, pulse_length_s=2e-6, chirp_rate_hz_per_s=5e13,
+              slant_range_first_m=8000, effective_velocity_m_s=150)
+WAVE = sar.speed_of_light / 5.3e9
+CENTROID = 2 * 150 * math.sin(SQUINT) / WAVE  # 920.97 Hz, 5.76 PRFs
+
+
+def test_range_doppler_plan():
+    acq = sar.acquisition(**FLIGHT, doppler_centroid_hz=CENTROID)
+    plan = sar.range_doppler_plan(acq, 300, fft_length=512)
+    f = plan.frame
+    assert (f.lines, f.rows, f.cols, f.geometry) == (300, 512, 500, "zero_doppler")
+    assert f.factor == pytest.approx(math.cos(SQUINT))
+    assert f.out_first_m == pytest.approx(8000 * math.cos(SQUINT))
+    assert f.uniform and f.bias_m == 0
+    rows, cols = plan.rows(), plan.columns()
+    assert rows["frequency_hz"].shape == (512,) and cols["closest_m"].shape == (500,)
+    # each bin once, within half a PRF of the centroid, k PRF / N modulo the PRF
+    assert np.abs(rows["frequency_hz"] - CENTROID).max() <= 80 + 1e-9
+    turns = (rows["frequency_hz"] - np.arange(512) * 160 / 512) / 160
+    np.testing.assert_allclose(turns, np.rint(turns), atol=1e-9)
+    sine = rows["frequency_hz"] * WAVE / 300
+    np.testing.assert_allclose(rows["factor"], np.sqrt(1 - sine**2), rtol=1e-12)
+    spacing = sar.speed_of_light / 240e6
+    np.testing.assert_allclose(cols["closest_m"],
+                               math.cos(SQUINT) * 8000 + np.arange(500) * spacing, rtol=1e-12)
+    # the beam looks ahead: a point is seen before its closest approach
+    np.testing.assert_allclose(cols["beam_delay_s"], -cols["closest_m"] * math.tan(SQUINT) / 150,
+                               rtol=1e-12)
+
+
+def test_range_doppler_plan_grid():
+    acq = sar.acquisition(**FLIGHT, doppler_centroid_hz=CENTROID)
+    for geometry in ("zero_doppler", "centroid"):
+        plan = sar.range_doppler_plan(acq, 300, 512, geometry=geometry)
+        g = plan.grid()
+        assert (g.rows, g.cols) == (512, 500) and g.row_spacing_m == pytest.approx(150 / 160)
+        assert g.origin_m[1] == pytest.approx(
+            8000 * (math.cos(SQUINT) if geometry == "zero_doppler" else 1))
+        assert g.origin_m[0] == pytest.approx(plan.frame.first_row * 150 / 160)
+        part = plan.grid(10, 20, first_line=7)
+        assert part.rows == 20
+        assert part.origin_m[0] == pytest.approx(g.origin_m[0] + 17 * 150 / 160)
+        # the points whose beam centre falls into the frame lie in the middle of the image
+        first, count = plan.valid_rows(bandwidth_hz=50)
+        assert 0 < first and count > 0 and first + count < 512
+        row = plan.frame.first_row + first + count / 2
+        cell = plan.columns()
+        beam = row + 160 * cell["beam_delay_s"][250] * (geometry == "zero_doppler")
+        assert abs(beam - 150) < 30
+    assert sar.range_doppler_plan(acq, 300).frame.rows == sar.fast_fft_length(300) == 300
+    assert [sar.fast_fft_length(n) for n in (1, 11, 101, 1009)] == [1, 12, 105, 1024]
+
+
+def test_range_doppler_plan_of_a_varying_centroid():
+    acq = sar.acquisition(**FLIGHT, doppler_centroid_hz=100, doppler_centroid_slopes=(0.1, 1e-5),
+                          effective_velocity_slopes=(-1e-3,))
+    plan = sar.range_doppler_plan(acq, 300)
+    assert not plan.frame.uniform
+    assert plan.velocity_at(8200) == pytest.approx(150 - 0.2)
+    assert plan.centroid_at(8200) == pytest.approx(100 + 20 + 0.4)
+    plan.set_centroid([-40])
+    assert plan.centroid() == [-40] and plan.centroid_at(8200) == -40
+    assert plan.frame.centroid_hz == -40
+    with pytest.raises(ValueError, match="0 coefficients; expected 1 to 4"):
+        plan.set_centroid([])
+    assert plan.centroid() == [-40]
+
+
+def test_range_doppler_plan_aperture_and_gain():
+    """A unit point comes out as 1: the gain undoes the sum over the band, in closed form."""
+    acq = sar.acquisition(**FLIGHT)
+    plan = sar.range_doppler_plan(acq, 600, 1024)
+    r = plan.columns()["closest_m"]
+    sine = 25 * WAVE / 300  # at the ends of a band of 50 Hz
+    lines = 2 * r[-1] * sine / math.sqrt(1 - sine**2) / 150 * 160
+    assert plan.aperture_lines(50) == math.ceil(lines)
+    # -d eta / d f = lambda R / (2 V^2) at small angles; level: PRF / N sum of its root
+    bins = np.count_nonzero(np.abs(np.fft.fftfreq(1024, 1 / 160)) <= 25)
+    level = bins * 160 / 1024 * np.sqrt(WAVE * r / (2 * 150**2))
+    np.testing.assert_allclose(plan.gains("rect", 50), 1 / (1024 * level), rtol=2e-4)
+
+
+@pytest.mark.parametrize("kw, message", [
+    (dict(lines=0), "lines is 0"),
+    (dict(lines=10.5), "lines is 10.5; expected a whole number"),
+    (dict(fft_length=200), "fft_length is 200"),
+    (dict(geometry="ground"), "geometry is 'ground'"),
+    (dict(oversampling=0), "oversampling"),
+    (dict(acq=sar.acquisition(**dict(FLIGHT, effective_velocity_m_s=0))), "effective_velocity"),
+    (dict(acq=sar.acquisition(**FLIGHT, doppler_centroid_hz=6000)), "nothing can be seen"),
+])
+def test_range_doppler_plan_errors(kw, message):
+    with pytest.raises(ValueError, match=message):
+        sar.range_doppler_plan(**{**dict(acq=sar.acquisition(**FLIGHT), lines=300), **kw})
 
 
 def test_window():

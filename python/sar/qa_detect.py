@@ -20,6 +20,10 @@ def looks(x, rows, cols):
     return np.array([p[i : i + rows].mean(axis=0) for i in range(0, len(p), rows)])
 
 
+def average(x, rows):
+    return looks(x, rows, 1)
+
+
 def run(block, x, cols_out, tags=(), out_buffer=None):
     x = np.asarray(x, dtype=np.complex64)
     source = blocks.vector_source_c(x.ravel().tolist(), False, x.shape[1], list(tags))
@@ -102,6 +106,22 @@ def test_images_with_tags(rows, row_looks, col_looks):
     )
 
 
+@pytest.mark.parametrize("looks, row_looks, places, left", [
+    (4, 4, 1, 1), (4, 12, 3, 1), (4, 2, 1, 2), (4, 1, 1, 4), (1, 3, 3, 1)])
+def test_an_image_with_looks_has_several_rows_at_a_place(looks, row_looks, places, left):
+    x = image(24 * looks, 6)
+    tags = [image_tag(0, rows=24 * looks, looks=looks, row_spacing_m=0.5,
+                      origin_m=(100.0, 200.0, 3.0), row_axis=(0.0, 1.0, 0.0))]
+    block = sar.detect(6, "power", row_looks, backend="cpu")
+    y, out = run(block, x, 6, tags)
+    assert block.error() == ""
+    assert np.allclose(y, average(x, row_looks), rtol=1e-5)
+    d = pmt.to_python(out[0].value)
+    assert (d["rows"], d["looks"]) == (24 * looks // row_looks, left)
+    assert d["row_spacing_m"] == pytest.approx(0.5 * places)
+    assert list(d["origin_m"]) == pytest.approx([100, 200 + 0.25 * (places - 1), 3])
+
+
 def test_small_output_buffer():
     x = image(1000, 1024)
     tags = [image_tag(i, image=i, rows=7, cols=1024) for i in range(0, 1000, 7)]
@@ -147,10 +167,11 @@ def test_pixels_that_are_not_finite():
     [
         (dict(rows=4, cols=5), ["5 cols", "cols 4"]),
         (dict(rows=4, cols=4, value="power"), ["value 'power'", "complex"]),
+        (dict(rows=4, looks=2), ["2 looks", "row_looks of detect is 3"]),
     ],
 )
 def test_image_tag_that_disagrees_ends_the_flowgraph(fields, parts):
-    block = sar.detect(4, backend="cpu")
+    block = sar.detect(4, row_looks=3, backend="cpu")
     run(block, image(4, 4), 4, [image_tag(0, **fields)])
     for part in parts:
         assert part in block.error()

@@ -20,7 +20,8 @@ CATEGORIES = {"Parameters", "Sources", "Framing", "Stages", "Imagers", "Finishin
               "Plumbing"}
 # parameters that count something: GRC must refuse 2.5 of them
 COUNTS = {"samples", "rows", "cols", "pulses", "frames", "oversampling", "device", "seed", "vlen",
-          "itemsize", "pulses_per_image", "hop", "row_looks", "col_looks"}
+          "itemsize", "pulses_per_image", "hop", "row_looks", "col_looks", "lines", "fft_length",
+          "looks"}
 # added by GRC to every block, or meant by Mako
 RESERVED = {"id", "alias", "affinity", "minoutbuf", "maxoutbuf", "comment", "self", "context",
             "loop", "caller", "capture", "pageargs", "UNDEFINED", "value", "no_quotes"}
@@ -227,6 +228,9 @@ print("ran through")
     (dict(waveform="replica", pulse_reference="centre", look_side="left", range_bias_m="0.5"),
      dict(waveform="replica", pulse_reference="centre", look_side="left", range_bias_m=0.5,
           replica_bandwidth_hz=300e6)),
+    (dict(effective_velocity_m_s="100", effective_velocity_slopes="[1e-3, 2e-6]",
+          doppler_centroid_hz="-70", doppler_centroid_slopes="(0.25,)"),
+     dict(effective_velocity_slopes=(1e-3, 2e-6), doppler_centroid_slopes=(0.25,))),
 ])
 def test_acquisition_value_and_code_agree(platform, tmp_path, fields, attributes):
     path = flowgraph(tmp_path, [block("sar_acquisition", name="acq", **fields)])
@@ -272,6 +276,7 @@ def test_value_and_code_of_the_others_agree(platform, tmp_path, key, fields):
     ("sar_acquisition", dict(carrier_hz="0")),
     ("sar_acquisition", dict(pulse_length_s="3e-6")), # 450 MHz at 360 MHz
     ("sar_acquisition", dict(waveform="frequency_domain", frequency_step_hz="0")),
+    ("sar_acquisition", dict(doppler_centroid_slopes="[1, 2, 3, 4]")),
     ("sar_image_grid", dict(rows="-1")),
     ("sar_image_grid", dict(row_axis="[2, 0, 0]")),
     ("sar_trajectory", dict(kind="sampled", times_s="[0]")),
@@ -279,9 +284,13 @@ def test_value_and_code_of_the_others_agree(platform, tmp_path, key, fields):
     ("sar_point_target_source", dict(pulses="0")),
     ("sar_point_target_source", dict(pulses="10.5")),
     ("sar_point_target_source", dict(targets="[(1, 2)]")),
+    ("sar_point_target_source", dict(beam_rad="-0.1")),
     ("sar_trajectory_source", dict(prf_hz="0")),
     ("sar_image_quality", dict(carrier_hz="-1")),
     ("sar_image_quality", dict(irw="0")),
+    ("sar_azimuth_fft", dict(lines="0")),
+    ("sar_azimuth_fft", dict(fft_length="1000")), # less than lines
+    ("sar_azimuth_fft", dict(hop="100", direction='"inverse"')),
 ])
 def test_wrong_values_are_marked(platform, tmp_path, key, fields):
     others = [b for b in VARIABLES if b["id"] != key]
@@ -301,6 +310,32 @@ def test_wrong_values_are_marked(platform, tmp_path, key, fields):
     assert not marks(good)
     bad = flowgraph(tmp_path, others + [block(key, name="under_test", **fields)])
     assert marks(bad)
+
+
+@pytest.mark.parametrize("storage,items", [("single", ("complex", 50)), ("half", ("byte", 208))])
+@pytest.mark.parametrize("key,fields,ports", [
+    ("sar_azimuth_fft", {}, ("complex", "rows")),
+    ("sar_azimuth_fft", dict(direction='"inverse"'), ("rows", "complex")),
+    ("sar_azimuth_filter", {}, ("rows", "complex")),
+])
+def test_ports_of_half_rows(platform, tmp_path, storage, items, key, fields, ports):
+    """Rows of 16 bits are bytes in GRC, as many as the block makes of them."""
+    acq = "acq.replace(samples=25, effective_velocity_m_s=100)"
+    thing = block(key, name="thing", acq=acq, oversampling="2", storage=f'"{storage}"', **fields)
+    fg, _ = load(platform, flowgraph(tmp_path, VARIABLES + [thing]))
+    b = fg.get_block("thing")
+    marks = list(b.get_error_messages()) + [m for p in b.params.values()
+                                            for m in p.get_error_messages()]
+    assert not [m for m in marks if "Port is not connected" not in m], marks
+    made = {}
+    exec(b.templates.render("imports"), made)
+    made["acq"] = fg.namespace["acq"]
+    made["thing"] = eval(b.templates.render("make"), made)
+    for port, kind, signature in ((b.sources[0], ports[1], made["thing"].output_signature()),
+                                  (b.sinks[0], ports[0], made["thing"].input_signature())):
+        wanted = items if kind == "rows" else ("complex", 50)
+        assert (port.dtype, port.vlen) == wanted
+        assert {"complex": 8, "byte": 1}[port.dtype] * port.vlen == signature.sizeof_stream_item(0)
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)

@@ -88,6 +88,30 @@ def test_noise_is_replayed_and_depends_on_the_seed():
     assert not np.array_equal(x[:20], y)
 
 
+def test_beam():
+    """500 Hz at 100 m/s: a target is seen for its share of the track, and no longer."""
+    acq = acquisition()
+    track = sar.trajectory.straight((-30, 0, 0), (100, 0, 0))
+    x, _ = run(sar.point_target_source(acq, [(0, 9040, 0, 1)], track, 300, 0, 1, 1, 0.002), 101)
+    # x = -9040 tan(0.001) .. +9040 tan(0.001) = -9.04 m .. 9.04 m
+    lit = np.flatnonzero(np.abs(x).sum(axis=1) > 0)
+    assert lit[0] == 105 and lit[-1] == 195 and len(lit) == 91
+    ahead, _ = run(sar.point_target_source(acq, [(0, 9040, 0, 1)], track, 300, beam_rad=0.002,
+                                           beam_squint_rad=0.002), 101)
+    # forward: sooner, -9040 tan(0.003) .. -9040 tan(0.001)
+    lit = np.flatnonzero(np.abs(ahead).sum(axis=1) > 0)
+    assert lit[0] == 15 and lit[-1] == 104
+    np.testing.assert_array_equal(ahead[15:105], run(
+        sar.point_target_source(acq, [(0, 9040, 0, 1)], track, 300), 101)[0][15:105])
+
+
+def test_centroid_with_slopes_is_a_vector():
+    acq = acquisition(doppler_centroid_hz=-70.5, doppler_centroid_slopes=(0.25, 1e-5))
+    _, tags = run(sar.point_target_source(acq, TARGETS, TRACK, 5), 101)
+    value = pmt.dict_ref(tags[0].value, pmt.intern("doppler_centroid_hz"), pmt.PMT_NIL)
+    assert list(pmt.f64vector_elements(value)) == [-70.5, 0.25, 1e-5]
+
+
 def test_positions_may_stay_unconnected():
     x, _ = run(sar.point_target_source(acquisition(), TARGETS, TRACK, 5), 101, positions=False)
     assert x.shape == (5, 101)
@@ -109,6 +133,9 @@ def test_without_end():
     (dict(pulses=2.5), "pulses is 2.5"),
     (dict(noise_power=-1), "noise_power is -1"),
     (dict(frames=-1), "frames is -1"),
+    (dict(beam_rad=-1), "beam_rad is -1"),
+    (dict(beam_rad=0.1, beam_squint_rad=2), "beam_squint_rad is 2"),
+    (dict(beam_rad=0.1, track=sar.trajectory.straight((0, 0, 0), (0, 0, 0))), "stands still"),
     (dict(seed=-1), "seed is -1"),
     (dict(targets=[(1, 2)]), "targets[0]"),
     (dict(targets=[(1, 2, 3, 1), (1, 2, "x", 1)]), "targets[1]"),

@@ -29,6 +29,22 @@ def test_lines_positions_and_tags(tmp_path, frames):
     assert source.error() == "" and source.work_calls() > 0
 
 
+@pytest.mark.parametrize("slopes", [(), (0.0,), (0.25, -1e-4)])
+def test_centroid_in_the_tag(tmp_path, slopes):
+    meta, _ = make(tmp_path)
+    source = sar.recording_source(meta, options={"doppler_centroid_hz": -70.5,
+                                                 "doppler_centroid_slopes": slopes})
+    sink, tb = blocks.vector_sink_c(64), gr.top_block()
+    tb.connect(source, sink)
+    tb.run()
+    value = pmt.dict_ref(sink.tags()[0].value, pmt.intern("doppler_centroid_hz"), pmt.PMT_NIL)
+    if any(slopes):
+        assert list(pmt.f64vector_elements(value)) == [-70.5, *slopes]
+    else:
+        assert pmt.to_double(value) == -70.5
+    assert not pmt.dict_has_key(sink.tags()[0].value, pmt.intern("centroid_from"))
+
+
 def test_positions_may_stay_unconnected(tmp_path):
     meta, lines = make(tmp_path, positions=np.ones((6, 3)))
     source, sink = sar.recording_source(sar.open_recording(meta)), blocks.vector_sink_c(64)

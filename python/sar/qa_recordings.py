@@ -103,6 +103,28 @@ def test_positions_round_trip(tmp_path):
     assert rec.select(2, 4).tx.tolist() == rec.tx[2:4].tolist()
 
 
+def test_slopes_round_trip(tmp_path):
+    acq = sar.acquisition(**PULSED, effective_velocity_m_s=100.0,
+                          effective_velocity_slopes=(1e-3, -2e-7), doppler_centroid_hz=-31.5,
+                          doppler_centroid_slopes=(0.25,))
+    write_sigmf(tmp_path / "s", np.zeros((2, 64), complex), acq)
+    meta = str(tmp_path / "s.sigmf-meta")
+    g = json.load(open(meta))["global"]
+    assert g["sar:effective_velocity_slopes"] == [1e-3, -2e-7]
+    assert g["sar:doppler_centroid_slopes"] == [0.25]
+    assert not list(schema().iter_errors(json.load(open(meta))))
+    assert open_recording(meta).acq.to_dict() == acq.to_dict()
+    assert open_recording(meta, doppler_centroid_slopes=[]).acq.doppler_centroid_slopes == ()
+    # without slopes nothing is written
+    write_sigmf(tmp_path / "n", np.zeros((2, 64), complex), sar.acquisition(**PULSED))
+    assert "slopes" not in open(tmp_path / "n.sigmf-meta").read()
+    for wrong in (0.25, [1, 2, 3, 4], [1, None], "x"):
+        edit(meta, sar__doppler_centroid_slopes=wrong)
+        assert list(schema().iter_errors(json.load(open(meta)))), wrong
+        with pytest.raises(RecordingError, match="sar:doppler_centroid_slopes is"):
+            open_recording(meta)
+
+
 @pytest.mark.parametrize("key,name", [
     ("core:datatype", "core:datatype"), ("sar:prf_hz", "sar:prf_hz"),
     ("sar:slant_range_first_sample_m", "sar:slant_range_first_sample_m"),

@@ -84,6 +84,11 @@ class recording_source(python_stage, gr.sync_block):
     def _tag(self):
         rec = self.recording
         axis = rec.acq.compressed_axis(1)
+        centroid = pmt.from_double(rec.acq.doppler_centroid_hz)
+        if any(rec.acq.doppler_centroid_slopes):  # a polynomial, lowest first
+            centroid = pmt.init_f64vector(
+                1 + len(rec.acq.doppler_centroid_slopes),
+                [rec.acq.doppler_centroid_hz, *rec.acq.doppler_centroid_slopes])
         tag = pmt.make_dict()
         for key, value in (
                 ("frame", pmt.from_long(self._frame)),
@@ -92,7 +97,7 @@ class recording_source(python_stage, gr.sync_block):
                 ("prf_hz", pmt.from_double(rec.acq.prf_hz)),
                 ("slant_range_first_m", pmt.from_double(rec.acq.slant_range_first_m)),
                 ("spacing_m", pmt.from_double(axis.spacing_m)),
-                ("doppler_centroid_hz", pmt.from_double(rec.acq.doppler_centroid_hz)),
+                ("doppler_centroid_hz", centroid),
                 ("domain", pmt.intern("raw")),
                 ("time_s", pmt.from_double(float(rec.times_s[0])))):
             tag = pmt.dict_add(tag, pmt.intern(key), value)

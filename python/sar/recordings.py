@@ -47,6 +47,14 @@ SIGMF_KEYS = {
     "look_side": ("sar:look_side", "left or right"),
     "effective_velocity_m_s": ("sar:effective_velocity_m_per_s", "m/s"),
     "doppler_centroid_hz": ("sar:doppler_centroid_hz", "Hz, absolute"),
+    "effective_velocity_slopes": (
+        "sar:effective_velocity_slopes",
+        "further terms of a polynomial in slant range, at most 3",
+    ),
+    "doppler_centroid_slopes": (
+        "sar:doppler_centroid_slopes",
+        "further terms of a polynomial in slant range, at most 3",
+    ),
     "waveform": (
         "sar:waveform",
         "pulsed_lfm, replica, fmcw or frequency_domain",

@@ -172,3 +172,177 @@ def backproject(acq, lines, tx, grid, rx=None, oversampling=1, refine=16, weight
         x = (r - axis.first_m) / axis.spacing_m * refine
         image += weights[p] * _interpolate(fine, x) * np.exp(1j * k * r)
     return image / len(lines)
+
+
+def polynomial(coefficients, range_m, first_m):
+    """Value(s) at slant range ``range_m`` of a number, or of c0 + c1 x + c2 x^2 + ...,
+
+    x = range_m - first_m in metres.
+    """
+    x = np.asarray(range_m, float) - first_m
+    total = np.zeros_like(x)
+    for c in np.atleast_1d(np.asarray(coefficients, float))[::-1]:
+        total = total * x + c
+    return total
+
+
+def fast_fft_length(n):
+    """Smallest length >= n without a prime factor above 7."""
+    while True:
+        rest = n
+        for p in (2, 3, 5, 7):
+            while rest % p == 0:
+                rest //= p
+        if rest == 1:
+            return n
+        n += 1
+
+
+def doppler_axis(n, prf, centroid):
+    """Doppler frequency in Hz of the azimuth FFT bins 0 .. n-1.
+
+    A bin k stands for k prf / n plus any whole number of prf (Hz); this is the one in
+    [centroid - prf / 2, centroid + prf / 2), ``centroid`` absolute in Hz. An array of
+    centroids (any shape) gives an array of that shape + (n,).
+    """
+    return unwrapped(np.arange(n) * (prf / n), prf, np.asarray(centroid, float)[..., None])
+
+
+def unwrapped(f, prf, centroid):
+    """f plus the whole number of prf that brings it into [centroid -+ prf / 2), Hz."""
+    # 1e-9: the same end of the band for every way of rounding
+    return f + prf * np.ceil((centroid - f) / prf - 0.5 - 1e-9)
+
+
+def cosine(f, carrier_hz, velocity):
+    """D = sqrt(1 - (c f / (2 V f0))^2): closest range over range at Doppler f (Hz)."""
+    return np.sqrt(1 - (C * f / (2 * velocity * carrier_hz)) ** 2)
+
+
+def range_doppler(acq, compressed_lines, *, oversampling=1, fft_length=None, velocity=None,
+                  centroid=None, window="rect", azimuth_bandwidth_hz=0, src=True,
+                  migration="hyperbolic", geometry="zero_doppler", first_range_m=None,
+                  cols=None):
+    """Range-Doppler image of a straight flight: (image, first_row_time_s, first_range_m).
+
+    ``compressed_lines`` (lines, cells) lie on ``acq.compressed_axis(oversampling)``. A point
+    passed at closest range R0 at time t0 is at R(t) = sqrt(R0^2 + V^2 (t - t0)^2), t = 0 at
+    the first line; a unit point has peak 1 and phase 0 in the image (``fft_length``, ``cols``),
+    complex128, whose row i is the time first_row_time_s + i / prf and whose column n is the
+    range first_range_m + n spacing.
+
+    ``geometry`` "zero_doppler": time and range of closest approach, the first column at
+    D(centroid) times the range of the line's first cell. "centroid": a point lies at the time
+    and the range at which its Doppler frequency is the centroid. Ranges are true ones, the bias
+    taken off.
+
+    Steps, with f the Doppler frequency unwrapped around the centroid, ft that over range, and
+    D(f) = sqrt(1 - (c f / (2 V f0))^2):
+    1. FFT over the lines, zero padded to ``fft_length`` (default: the next fast length).
+    2. ``src``: spectra over range times exp(+j 4 pi Rref / c (sqrt((f0 + ft)^2
+       - (c f / 2 V)^2) - f0 D - ft / D)), Rref = R0 at the middle cell of the line.
+    3. ``migration``: column R0 is read at R0 / D(f) ("hyperbolic"), R0 (1 + (c f / (2 V f0))^2
+       / 2) ("parabolic") or R0 / D(centroid) ("none"), plus the range bias.
+    4. Filter exp(+j 4 pi f0 (R0 D + bias) / c + j pi / 4), ``window`` over
+       ``azimuth_bandwidth_hz`` (0: prf) around the centroid, in centroid geometry
+       exp(-j 2 pi f eta_c), with eta_c = -c R0 fc / (2 f0 V^2 D(fc)) the time of the centroid
+       after closest approach; over (1 / N) sum w prf sqrt(c R0 / (2 f0 V^2 D^3)) min(1, time of
+       the lines / aperture time), aperture time = sum over the band of c R0 / (2 f0 V^2 D^3)
+       prf / N.
+    5. Inverse FFT and a turn by whole lines: half of the padding lies before the echoes.
+
+    ``velocity`` (m/s, effective) and ``centroid`` (Hz, absolute) default to the acquisition's
+    and may be polynomials, ascending coefficients in measured slant range where the beam sees a
+    cell, R0 / D(centroid), minus acq.slant_range_first_m (m). ``first_range_m`` and ``cols``
+    pick other columns without changing values.
+
+    I. Cumming, F. Wong, Digital Processing of Synthetic Aperture Radar Data, chapter 6.
+    """
+    if migration not in ("hyperbolic", "parabolic", "none"):
+        raise ValueError(f"migration is '{migration}'; expected hyperbolic, parabolic or none")
+    if geometry not in ("zero_doppler", "centroid"):
+        raise ValueError(f"geometry is '{geometry}'; expected zero_doppler or centroid")
+    axis = acq.compressed_axis(oversampling)
+    lines = np.atleast_2d(np.asarray(compressed_lines, np.complex128))
+    count, cells = lines.shape
+    if cells != axis.samples:
+        raise ValueError(f"lines have {cells} cells; expected {axis.samples}")
+    n = fft_length or fast_fft_length(count)
+    if n < count:
+        raise ValueError(f"fft_length is {n}; expected at least the number of lines, {count}")
+    if velocity is None:
+        velocity = [acq.effective_velocity_m_s, *acq.effective_velocity_slopes]
+    if centroid is None:
+        centroid = [acq.doppler_centroid_hz, *acq.doppler_centroid_slopes]
+    f0, prf, spacing, bias = axis.carrier_hz, acq.prf_hz, axis.spacing_m, axis.range_bias_m
+    bandwidth = azimuth_bandwidth_hz or prf
+
+    def at(polynomial_of_range, beam_range):
+        return polynomial(polynomial_of_range, beam_range + bias, acq.slant_range_first_m)
+
+    def delay_of_centroid(r0, v, fc):
+        return -C * r0 * fc / (2 * f0 * v**2 * cosine(fc, f0, v))
+
+    # the middle of the line, and each column: closest range R0, velocity V, centroid fc
+    line_first = axis.first_m - bias
+    middle = line_first + cells // 2 * spacing
+    v_ref, fc_ref = at(velocity, middle), at(centroid, middle)
+    d_ref = cosine(fc_ref, f0, v_ref)
+    r_ref = middle * d_ref
+    start = line_first * (d_ref if geometry == "zero_doppler" else 1.0)
+    first = start if first_range_m is None else first_range_m
+    r = first + np.arange(cols or cells) * spacing
+    beam = r / d_ref if geometry == "zero_doppler" else r
+    v, fc = at(velocity, beam), at(centroid, beam)
+    if geometry == "zero_doppler":
+        for _ in range(8):  # the range where the beam sees R0 depends on both there
+            beam = r / cosine(fc, f0, v)
+            v, fc = at(velocity, beam), at(centroid, beam)
+    r0 = r if geometry == "zero_doppler" else r * cosine(fc, f0, v)
+
+    shift = -((n - count) // 2)
+    if geometry == "zero_doppler":
+        shift += int(np.round(-prf * delay_of_centroid(r_ref, v_ref, fc_ref)))
+
+    spectrum = np.fft.fft(lines, n, axis=0)
+    f_ref = doppler_axis(n, prf, fc_ref)
+    padded = 2 << int(np.ceil(np.log2(cells)))
+    refine = 16
+    ft = np.fft.fftfreq(padded, spacing * 2 / C)
+    nyquist = 0.5
+    if acq.in_frequency_domain() and oversampling == 1:
+        nyquist = 0.0 if acq.frequency_step_hz > 0 else 1.0
+
+    image = np.zeros((n, len(r0)), complex)
+    level = np.zeros(len(r0))  # (1 / N) sum of w |S| over the bins
+    aperture = np.zeros(len(r0))  # s
+    for k in range(n):
+        line = np.fft.fft(spectrum[k], padded)
+        if src:
+            root = np.sqrt((f0 + ft) ** 2 - (C * f_ref[k] / (2 * v_ref)) ** 2)
+            d = cosine(f_ref[k], f0, v_ref)
+            line = line * np.exp(4j * np.pi * r_ref / C * (root - f0 * d - ft / d))
+        fine = upsample_spectrum(line[None], refine, nyquist)[0]
+        fine = fine[: (cells - 1) * refine + 1]
+
+        f = unwrapped(k * prf / n, prf, fc)
+        d = cosine(f, f0, v)
+        if migration == "hyperbolic":
+            read = r0 / d
+        elif migration == "parabolic":
+            read = r0 * (1 + (C * f / (2 * v * f0)) ** 2 / 2)
+        else:
+            read = r0 / cosine(fc, f0, v)
+        x = (read + bias - axis.first_m) / spacing * refine
+        w = band_window(window, (f - fc) / bandwidth)
+        inside = np.abs(f - fc) <= bandwidth * (0.5 + 1e-9)
+        slope = C * r0 / (2 * f0 * v**2 * d**3)  # s of aperture a Hz
+        phase = 4 * np.pi * f0 * (r0 * d + bias) / C + np.pi / 4
+        if geometry == "centroid":
+            phase = phase - 2 * np.pi * f * delay_of_centroid(r0, v, fc)
+        image[k] = _interpolate(fine, x) * w * np.exp(1j * phase)
+        level += w * prf * np.sqrt(slope) / n
+        aperture += inside * slope * prf / n
+    gain = 1 / (level * np.minimum(1, count / prf / aperture))
+    image = np.roll(np.fft.ifft(image * gain, axis=0), -shift, axis=0)
+    return image, shift / prf, float(first)

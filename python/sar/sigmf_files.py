@@ -15,7 +15,7 @@ import numpy as np
 from .recordings import (SIGMF_KEYS, Recording, RecordingError, analytic, attach_navigation,
                          check_mode, make_acquisition, swap_iq_of)
 
-EXTENSION_VERSION = "0.2.0"
+EXTENSION_VERSION = "0.3.0"
 
 # Suffixes of raw files that name their own data type.
 RAW_SUFFIXES = {".cf32": "cf32_le", ".fc32": "cf32_le", ".c64": "cf32_le", ".ci16": "ci16_le",
@@ -171,6 +171,11 @@ def _fields_of(metadata, source, overrides):
         key = SIGMF_KEYS[name][0]
         if name == "reference_point_m":
             fields[name] = _vector(value, key, source)
+        elif name.endswith("_slopes"):
+            if not isinstance(value, (list, tuple)) or len(value) > 3:
+                raise RecordingError(f"{source}: {key} is {value!r}; expected a list of at most "
+                                     "three numbers")
+            fields[name] = tuple(float(_number(v, key, source)) for v in value)
         elif name in text:
             if not isinstance(value, str):
                 raise RecordingError(f"{source}: {key} is {value!r}; expected text")
@@ -302,6 +307,10 @@ def _read(data_path, metadata, source, fix, overrides, options):
                                  "lengths")
         hints["scene_extent_m"] = tuple(float(_number(v, "sar:scene_extent_m", source))
                                         for v in extent)
+    for key in ("mode", "beam_rad", "beam_squint_rad"):
+        if "sar:" + key in g:
+            value = g["sar:" + key]
+            hints[key] = value if key == "mode" else float(_number(value, "sar:" + key, source))
     if "sar:targets" in g:
         hints["targets"] = read_targets(g["sar:targets"], source)
     t0 = float(_number(g.get("sar:start_time_s", 0.0), "sar:start_time_s", source))
@@ -496,6 +505,8 @@ def _worth_writing(name, value, acq):
         return acq.in_frequency_domain()
     if name == "reference_point_m":
         return acq.range_reference == "point"
+    if name.endswith("_slopes"):
+        return len(value) > 0
     if name in ("chirp_rate_hz_per_s", "pulse_length_s", "replica_bandwidth_hz",
                 "effective_velocity_m_s"):
         return value != 0

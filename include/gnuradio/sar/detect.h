@@ -24,8 +24,10 @@ namespace sar {
  * A tag sar_image starts an image, and with it a new look. When its rows are no multiple
  * of row_looks, the last output row is the average of the rows that are left. The tag
  * goes on with rows, cols, spacing and value of the output, and with origin_m at the
- * centre of the first look. Without tags looks are counted from the first row, and rows
- * of an incomplete look at the end of the stream are left out, with a warning.
+ * centre of the first look. Where the tag says that the image has looks, so many rows at
+ * one place, row_looks must be a multiple or a divisor of them. Without tags looks are
+ * counted from the first row, and rows of an incomplete look at the end of the stream are
+ * left out, with a warning.
  *
  * A look with a pixel that is not finite becomes 0 (-200 dB); such pixels are counted.
  */

@@ -21,6 +21,10 @@ namespace sar {
  * exp(-j 4 pi f0 R / c), so that its phase in the image is that of its amplitude whatever
  * the bias. Everything is computed in double and rounded once.
  *
+ * With a beam, a target is seen, with full amplitude, while the angle between the line of
+ * sight and the plane across the direction of flight lies within beam_squint_rad +-
+ * beam_rad / 2: a strip map with sharp ends of the aperture.
+ *
  * Output 0: raw lines, acq.samples complex64 an item. Output 1: antenna positions, 3
  * doubles an item, metres, one a line. The tag sar_frame stands on the first line of each
  * frame.
@@ -42,6 +46,9 @@ public:
      * \param noise_power mean power of complex Gaussian noise a raw sample; 0: none
      * \param seed of the noise: the same seed gives the same bits on any machine
      * \param frames how often the frame is sent; 0: without end
+     * \param beam_rad full width of the antenna's beam along the track, rad; 0: it sees
+     * everything
+     * \param beam_squint_rad middle of the beam, rad from broadside, forward positive
      * \throws std::invalid_argument naming parameter, value and expectation
      * \throws std::out_of_range when the track does not cover a pulse
      * \throws std::runtime_error when the memory does not hold a frame
@@ -52,7 +59,9 @@ public:
                      int pulses,
                      double noise_power = 0,
                      std::uint64_t seed = 1,
-                     int frames = 1);
+                     int frames = 1,
+                     double beam_rad = 0,
+                     double beam_squint_rad = 0);
 };
 
 } // namespace sar

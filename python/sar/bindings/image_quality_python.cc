@@ -94,7 +94,8 @@ point_target_geometry geometry_of(vec3 start,
                                   double carrier_hz,
                                   double bandwidth_hz,
                                   const std::string& range_window,
-                                  const std::string& azimuth_window)
+                                  const std::string& azimuth_window,
+                                  const std::string& ends = "angle")
 {
     return { start,
              centre,
@@ -102,7 +103,8 @@ point_target_geometry geometry_of(vec3 start,
              carrier_hz,
              bandwidth_hz,
              window(range_window),
-             window(azimuth_window) };
+             window(azimuth_window),
+             aperture_ends_from_name(ends) };
 }
 
 } // namespace
@@ -185,7 +187,8 @@ void bind_image_quality(py::module& m)
            double irw,
            double pslr_db,
            double islr_db,
-           double phase_rad) {
+           double phase_rad,
+           const std::string& ends) {
             const pixels p = complex_image(image);
             require(p.shape(0) == grid->rows && p.shape(1) == grid->cols,
                     "image is ",
@@ -206,7 +209,8 @@ void bind_image_quality(py::module& m)
                                               carrier_hz,
                                               bandwidth_hz,
                                               range_window,
-                                              azimuth_window);
+                                              azimuth_window,
+                                              ends);
             point_target_report r;
             {
                 const py::gil_scoped_release release;
@@ -238,6 +242,7 @@ void bind_image_quality(py::module& m)
         py::arg("pslr_db") = l.pslr_db,
         py::arg("islr_db") = l.islr_db,
         py::arg("phase_rad") = l.phase_rad,
+        py::arg("aperture_ends") = "angle",
         "Measure one point target in a complex image (rows x cols) and compare with "
         "theory.\n\n"
         "Returns a dictionary: found, pass, problem, failures, expected_m, position_m,\n"

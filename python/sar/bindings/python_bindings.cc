@@ -4,6 +4,7 @@
 #include "bind_all.h"
 
 void bind_core(pybind11::module& m);
+void bind_range_doppler(pybind11::module& m);
 
 PYBIND11_MODULE(sar_python, m)
 {
@@ -11,5 +12,6 @@ PYBIND11_MODULE(sar_python, m)
     // alone works
     pybind11::module::import("gnuradio.gr");
     bind_core(m);
+    bind_range_doppler(m);
     bind_all_blocks(m);
 }

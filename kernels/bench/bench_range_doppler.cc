@@ -1,0 +1,257 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// Times of the range-Doppler chain, stage by stage, and of the imager, on one target.
+//
+//   bench_range_doppler [cpu | cuda] [SIZE ...]
+//
+// SIZE x SIZE complex64 samples, pulsed LFM, squint 0. Each stage works on data that the
+// one before it left, all of it in the memory of the target. A time is the median of
+// several runs of a whole frame, each from an idle device to an idle device, so that
+// launches count. Bytes: what the stage holds beside its input and output.
+
+#include "../core/errors.h"
+#include "../range_doppler_imager/range_doppler_imager.h"
+#include <algorithm>
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+#include <functional>
+#include <random>
+#include <string>
+
+using namespace gr::sar;
+using namespace gr::sar::kernel;
+
+namespace {
+
+using clock_type = std::chrono::steady_clock;
+
+//! Values in the memory of a target.
+class memory
+{
+public:
+    memory(std::size_t values, const compute_target& target) : d_space(target.space)
+    {
+        if (target.is_cuda()) {
+            const std::size_t unit = target.space->device_granularity();
+            const std::size_t bytes = values * sizeof(cf32);
+            d_ring = target.space->make_device_ring(
+                unit ? (bytes + unit - 1) / unit * unit : bytes, unit > 0);
+        } else {
+            d_host.resize(values);
+        }
+    }
+    cf32* data()
+    {
+        return d_ring ? reinterpret_cast<cf32*>(d_ring->base) : d_host.data();
+    }
+    void fill(std::size_t values)
+    {
+        std::vector<cf32> some(1 << 20);
+        std::mt19937 random(1);
+        std::normal_distribution<float> normal;
+        for (cf32& v : some)
+            v = { normal(random), normal(random) };
+        for (std::size_t at = 0; at < values; at += some.size()) {
+            const std::size_t n = std::min(some.size(), values - at);
+            if (d_ring)
+                d_space->copy(data() + at,
+                              some.data(),
+                              n * sizeof(cf32),
+                              device_space::lane::upload);
+            else
+                std::copy(some.begin(), some.begin() + n, data() + at);
+        }
+        if (d_ring)
+            d_space->synchronize();
+    }
+
+private:
+    device_space* d_space;
+    std::unique_ptr<ring_memory> d_ring;
+    std::vector<cf32> d_host;
+};
+
+class stopwatch
+{
+public:
+    stopwatch(const compute_target& t, int runs) : d_target(t), d_runs(runs) {}
+
+    //! Median time of a call, ms.
+    double operator()(const std::function<void()>& work) const
+    {
+        work();
+        std::vector<double> ms;
+        for (int i = 0; i < d_runs; ++i) {
+            idle();
+            const auto begin = clock_type::now();
+            work();
+            idle();
+            ms.push_back(
+                std::chrono::duration<double, std::milli>(clock_type::now() - begin)
+                    .count());
+        }
+        std::sort(ms.begin(), ms.end());
+        return ms[ms.size() / 2];
+    }
+
+private:
+    void idle() const
+    {
+        if (d_target.space)
+            d_target.space->synchronize();
+    }
+    const compute_target& d_target;
+    const int d_runs;
+};
+
+acquisition airborne(int samples)
+{
+    acquisition_fields f;
+    f.samples = samples;
+    f.carrier_hz = 9.6e9;
+    f.sample_rate_hz = 180e6;
+    f.pulse_length_s = samples / 8 / 180e6;
+    f.chirp_rate_hz_per_s = 150e6 / f.pulse_length_s;
+    f.prf_hz = 600;
+    f.slant_range_first_m = 10e3;
+    f.effective_velocity_m_s = 100;
+    return acquisition(f);
+}
+
+void bench(const compute_target& target, int size)
+{
+    const acquisition acq = airborne(size);
+    const std::size_t values = static_cast<std::size_t>(size) * size;
+    const int runs = target.is_cuda() ? 15 : 3;
+    const stopwatch time(target, runs);
+    const int batch = std::max(1, (8 << 20) / (size * 8)); // lines a work() call has
+    range_doppler_params geometry = { acq, 1, size, size };
+
+    std::size_t free_before = 0;
+    std::size_t total = 0;
+    if (target.is_cuda())
+        target.space->memory(free_before, total);
+    memory a(values, target);
+    memory b(values, target);
+    a.fill(values);
+
+    const auto batches = [&](const std::function<void(int, int)>& work) {
+        for (int row = 0; row < size; row += batch)
+            work(row, std::min(batch, size - row));
+    };
+    const auto at = [&](memory& m, int row) {
+        return m.data() + static_cast<std::size_t>(row) * size;
+    };
+    std::printf("%d x %d on %s, %d lines a call\n",
+                size,
+                size,
+                target.description.c_str(),
+                batch);
+    double sum = 0;
+    const auto print = [&](const char* name, double ms, double bytes) {
+        std::printf("  %-22s %9.3f ms", name, ms);
+        if (bytes > 0)
+            std::printf("  %8.1f MB", bytes / 1e6);
+        std::printf("\n");
+        std::fflush(stdout);
+    };
+    {
+        const auto s = pulse_compression::make({ acq, 1, {}, {} }, target);
+        const double ms = time(
+            [&] { batches([&](int r, int n) { s->process(at(a, r), at(b, r), n); }); });
+        sum += ms;
+        print("pulse_compression", ms, 0);
+    }
+    {
+        const auto s = azimuth_fft::make({ size, size, size }, target);
+        const double take = time([&] {
+            batches([&](int r, int n) { s->take(at(b, r), r, n); });
+            s->next(0);
+        });
+        batches([&](int r, int n) { s->take(at(b, r), r, n); });
+        const double fft = time([&] { s->transform(size); });
+        const double give =
+            time([&] { batches([&](int r, int n) { s->give(at(a, r), r, n); }); });
+        sum += take + fft + give;
+        print("azimuth_fft", take + fft + give, s->bytes());
+        print("  of it the transform", fft, 0);
+    }
+    a.fill(values);
+    for (const bool src : { true, false })
+        for (const auto how : { migration_interpolation::exact,
+                                migration_interpolation::sinc16,
+                                migration_interpolation::sinc8,
+                                migration_interpolation::linear,
+                                migration_interpolation::fixed }) {
+            const auto s = rcmc::make({ geometry, how, src }, target);
+            const double ms = time([&] {
+                batches([&](int r, int n) { s->process(at(a, r), at(b, r), r, n); });
+            });
+            if (src && how == migration_interpolation::exact)
+                sum += ms;
+            print(("rcmc " + to_string(how) + (src ? ", SRC" : "")).c_str(), ms, 0);
+        }
+    {
+        const auto s = azimuth_filter::make({ geometry, {} }, target);
+        const double take = time([&] {
+            batches([&](int r, int n) { s->take(at(b, r), r, n); });
+            s->next();
+        });
+        batches([&](int r, int n) { s->take(at(b, r), r, n); });
+        const double fft = time([&] { s->transform(); });
+        const double give =
+            time([&] { batches([&](int r, int n) { s->give(at(a, r), r, n); }); });
+        sum += take + fft + give;
+        print("azimuth_filter", take + fft + give, s->bytes());
+        print("  of it the transform", fft, 0);
+    }
+    print("stages together", sum, 0);
+    a.fill(values);
+    const range_doppler_imager_params p = { geometry, {},
+                                            {},       migration_interpolation::exact,
+                                            true,     {} };
+    const auto s = range_doppler_imager::make(p, target);
+    const double whole = time([&] {
+        batches([&](int r, int n) { s->take(at(a, r), r, n); });
+        s->form(size);
+        batches([&](int r, int n) { s->give(at(b, r), r, n); });
+        s->next(0);
+    });
+    batches([&](int r, int n) { s->take(at(a, r), r, n); });
+    const double form = time([&] {
+        s->form(size);
+        s->next(0);
+    });
+    print("range_doppler_imager", whole, s->bytes());
+    print("  of it forming", form, 0);
+    if (target.is_cuda()) {
+        std::size_t free_after = 0;
+        target.space->memory(free_after, total);
+        print("device memory in use", 0, static_cast<double>(free_before - free_after));
+    }
+}
+
+} // namespace
+
+int main(int argc, char* argv[])
+{
+    try {
+        const std::string where = argc > 1 ? argv[1] : "auto";
+        const compute_target target = choose_target(backend_from_name(where));
+        std::vector<int> sizes;
+        for (int i = 2; i < argc; ++i)
+            sizes.push_back(std::atoi(argv[i]));
+        if (sizes.empty())
+            sizes = { 1024, 4096 };
+        for (const int size : sizes) {
+            require(
+                size >= 16 && size <= 32768, "SIZE is ", size, "; expected 16 to 32768");
+            bench(target, size);
+        }
+        return 0;
+    } catch (const std::exception& e) {
+        std::fprintf(stderr, "bench_range_doppler: %s\n", e.what());
+        return 1;
+    }
+}

@@ -1,0 +1,173 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "range_doppler_imager.h"
+#include "../core/errors.h"
+#include <algorithm>
+
+namespace gr {
+namespace sar {
+namespace kernel {
+
+namespace {
+
+//! What the rows of a batch may take of the last cache, of a GPU or of a CPU, between the
+//! stages.
+constexpr std::size_t batch_bytes_gpu = 8u << 20;
+constexpr std::size_t batch_bytes_cpu = 8u << 20;
+
+//! A few lines in the memory of the target.
+class scratch
+{
+public:
+    scratch(std::size_t values, const compute_target& target)
+    {
+        if (target.is_cuda())
+            d_ring = target.space->make_device_ring(
+                round_up(values * sizeof(cf32), target.space->device_granularity()),
+                target.space->device_granularity() > 0);
+        else
+            d_host.resize(values);
+    }
+    cf32* data()
+    {
+        return d_ring ? reinterpret_cast<cf32*>(d_ring->base) : d_host.data();
+    }
+    std::size_t bytes() const
+    {
+        return d_ring ? d_ring->bytes : d_host.size() * sizeof(cf32);
+    }
+
+private:
+    static std::size_t round_up(std::size_t n, std::size_t unit)
+    {
+        return unit ? (n + unit - 1) / unit * unit : n;
+    }
+    std::unique_ptr<ring_memory> d_ring;
+    std::vector<cf32> d_host;
+};
+
+class composed_imager final : public range_doppler_imager
+{
+public:
+    composed_imager(const range_doppler_imager_params& p, const compute_target& target)
+        : d_compress_first(p.geometry.acq.in_frequency_domain() &&
+                           p.geometry.acq->phase_sign > 0),
+          d_filter(azimuth_filter::make({ p.geometry, p.band }, target)),
+          d_raw(p.geometry.acq->samples),
+          d_cols(d_filter->plan().frame().cols),
+          d_batch(batch_of(target)),
+          d_compression(pulse_compression::make({ p.geometry.acq,
+                                                  p.geometry.oversampling,
+                                                  p.range_window,
+                                                  p.replica,
+                                                  d_batch },
+                                                target)),
+          d_rcmc(rcmc::make({ p.geometry,
+                              p.interpolator,
+                              p.src,
+                              line_storage::single,
+                              line_storage::single,
+                              d_batch },
+                            target)),
+          d_fft(azimuth_fft::make({ p.geometry.lines,
+                                    d_filter->plan().frame().rows,
+                                    d_compress_first ? d_cols : d_raw,
+                                    false,
+                                    p.overlap },
+                                  target)),
+          d_compressed(static_cast<std::size_t>(d_batch) * d_cols, target)
+    {
+    }
+
+    void set_centroid(const std::vector<double>& coefficients_hz) override
+    {
+        d_rcmc->set_centroid(coefficients_hz);
+        d_filter->set_centroid(coefficients_hz);
+    }
+
+    void take(const cf32* lines, int first, int count) override
+    {
+        if (!d_compress_first) {
+            d_fft->take(lines, first, count);
+            return;
+        }
+        while (count > 0) {
+            const int n = std::min(count, d_batch);
+            d_compression->process(lines, d_compressed.data(), n);
+            d_fft->take(d_compressed.data(), first, n);
+            lines += static_cast<std::size_t>(n) * d_raw;
+            first += n;
+            count -= n;
+        }
+    }
+
+    void form(int filled) override
+    {
+        d_fft->transform(filled);
+        const int rows = d_filter->plan().frame().rows;
+        for (int row = 0; row < rows; row += d_batch) {
+            const int n = std::min(d_batch, rows - row);
+            const cf32* lines =
+                d_fft->frame() + static_cast<std::size_t>(row) * d_fft->params().cols;
+            if (!d_compress_first) {
+                d_compression->process(lines, d_compressed.data(), n);
+                lines = d_compressed.data();
+            }
+            d_rcmc->process(lines, d_compressed.data(), row, n);
+            d_filter->take(d_compressed.data(), row, n);
+        }
+        d_filter->transform();
+    }
+
+    void give(cf32* out, int first, int count) override
+    {
+        d_filter->give(out, first, count);
+    }
+
+    void next(int kept) override
+    {
+        d_fft->next(kept);
+        d_filter->next();
+    }
+
+    const range_doppler_plan& plan() const override { return d_filter->plan(); }
+    std::size_t bytes() const override
+    {
+        return d_fft->bytes() + d_filter->bytes() + d_compressed.bytes();
+    }
+    std::uint64_t bad_lines() const override
+    {
+        return d_fft->bad_lines() + (d_compress_first ? d_compression->bad_lines() : 0);
+    }
+
+private:
+    int batch_of(const compute_target& target) const
+    {
+        const std::size_t line = std::max(d_raw, d_cols) * sizeof(cf32);
+        const std::size_t n =
+            (target.is_cuda() ? batch_bytes_gpu : batch_bytes_cpu) / line;
+        return static_cast<int>(std::clamp<std::size_t>(n, 1, 1024));
+    }
+
+    const bool d_compress_first;
+    std::unique_ptr<azimuth_filter> d_filter;
+    const int d_raw;   // samples of a raw line
+    const int d_cols;  // of a compressed one, and cells of the image
+    const int d_batch; // rows that go through the stages together
+    std::unique_ptr<pulse_compression> d_compression;
+    std::unique_ptr<rcmc> d_rcmc;
+    std::unique_ptr<azimuth_fft> d_fft;
+    scratch d_compressed;
+};
+
+} // namespace
+
+std::unique_ptr<range_doppler_imager>
+range_doppler_imager::make(const range_doppler_imager_params& params,
+                           const compute_target& target)
+{
+    return std::make_unique<composed_imager>(params, target);
+}
+
+} // namespace kernel
+} // namespace sar
+} // namespace gr

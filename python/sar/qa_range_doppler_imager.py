@@ -1,0 +1,182 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""range_doppler_imager as a block: the chain's image, frames, strips, tags, errors."""
+
+import math
+
+import numpy as np
+import pmt
+import pytest
+from conftest import backends
+from gnuradio import blocks, gr, sar
+
+C = sar.speed_of_light
+
+
+def strip(samples=320, **more):
+    f = dict(waveform="pulsed_lfm", samples=samples, carrier_hz=9.6e9, prf_hz=250,
+             sample_rate_hz=100e6, pulse_length_s=1e-6, chirp_rate_hz_per_s=80e12,
+             slant_range_first_m=3000.0, effective_velocity_m_s=60.0)
+    f.update(more)
+    return sar.acquisition(**f)
+
+
+def noise(lines, samples, seed=1):
+    v = np.random.default_rng(seed).normal(size=(lines, samples, 2)).astype(np.float32)
+    return v.view(np.complex64)[..., 0]
+
+
+def tag(offset, **fields):
+    t = gr.tag_t()
+    t.offset = offset
+    t.key = pmt.intern("sar_frame")
+    t.value = pmt.make_dict()
+    for k, v in fields.items():
+        t.value = pmt.dict_add(t.value, pmt.intern(k), pmt.to_pmt(v))
+    return t
+
+
+def run(stages, lines, tags=()):
+    source = blocks.vector_source_c(lines.ravel(), False, lines.shape[1], list(tags))
+    cols = stages[-1].output_signature().sizeof_stream_item(0) // 8
+    sink = blocks.vector_sink_c(cols)
+    tb = gr.top_block()
+    tb.connect(source, *stages, sink)
+    tb.run()
+    for s in stages:
+        assert s.error() == ""
+    images = [pmt.to_python(t.value) for t in sink.tags() if pmt.symbol_to_string(t.key) == "sar_image"]
+    return np.array(sink.data(), np.complex64).reshape(-1, cols), images
+
+
+def difference_db(a, b):
+    return 10 * math.log10(max(np.sum(abs(a - b) ** 2), 1e-30) / np.sum(abs(b) ** 2))
+
+
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize("centroid", [0.0, 0.4, -5.5])
+def test_image_is_that_of_the_chain(centroid, backend):
+    acq = strip(doppler_centroid_hz=centroid * 250)
+    raw = noise(2 * 211, 320)
+    common = dict(geometry="centroid", backend=backend)
+    image, tags = run([sar.range_doppler_imager(acq, 211, 256, azimuth_window="hann",
+                                                bandwidth_hz=200, **common)], raw)
+    chain = [sar.pulse_compression(acq, backend=backend),
+             sar.azimuth_fft(acq, 211, 256, backend=backend),
+             sar.rcmc(acq, 211, 256, **common),
+             sar.azimuth_filter(acq, 211, 256, window="hann", bandwidth_hz=200, **common)]
+    by_stages, chain_tags = run(chain, raw)
+    assert image.shape == (2 * 256, 320)
+    assert difference_db(image, by_stages) < -100
+    assert len(tags) == len(chain_tags) == 2
+    for a, b in zip(tags, chain_tags):
+        assert set(a) == set(b)
+        for key in a:
+            assert np.all(a[key] == b[key]), key
+
+
+@pytest.mark.parametrize("backend", backends())
+def test_overlapping_frames_join_to_one_strip(backend):
+    """Consecutive frames' valid rows are those of one long frame."""
+    acq = strip(doppler_centroid_hz=70.0)
+    raw = noise(1500, 320)
+    whole = sar.range_doppler_imager(acq, 1500, 2048, bandwidth_hz=100, output="valid",
+                                     backend=backend)
+    reference, (long_tag,) = run([whole], raw)
+    lines = whole.aperture_lines() + 250
+    block = sar.range_doppler_imager(acq, lines, 2 * lines, hop=200, bandwidth_hz=100,
+                                     output="valid", backend=backend)
+    assert block.image_rows() == 200
+    joined, tags = run([block], raw)
+    full = [t for t in tags if t["complete"]]
+    assert len(full) == (1500 - lines) // 200 + 1
+    step = acq.effective_velocity_m_s / acq.prf_hz
+    for i, t in enumerate(full):
+        assert t["first_pulse"] == 200 * i
+        offset = round((t["origin_m"][0] - long_tag["origin_m"][0]) / step)
+        rows = slice(max(0, offset), offset + 200)
+        part = joined[200 * i : 200 * (i + 1)][max(0, -offset) :]
+        # truncation of a matched filter's band in a shorter frame: its side lobes only
+        assert difference_db(part, reference[rows][: len(part)]) < -25
+        if i:
+            assert t["origin_m"][0] - full[i - 1]["origin_m"][0] == pytest.approx(200 * step)
+
+
+def test_incomplete_frames_are_said_so():
+    acq = strip()
+    raw = noise(300, 320)
+    block = sar.range_doppler_imager(acq, 200, backend="cpu")
+    image, tags = run([block], raw)
+    assert [t["complete"] for t in tags] == [True, False]
+    assert [t["pulses"] for t in tags] == [200, 100]
+    padded = np.zeros((200, 320), np.complex64)
+    padded[:100] = raw[200:]
+    alone, _ = run([sar.range_doppler_imager(acq, 200, backend="cpu")], padded)
+    assert difference_db(image[200:], alone) < -120
+
+
+def test_a_new_recording_begins_a_frame():
+    acq = strip()
+    raw = noise(350, 320)
+    image, tags = run([sar.range_doppler_imager(acq, 200, backend="cpu")], raw,
+                      [tag(0, domain="raw", prf_hz=250.0), tag(150, domain="raw", prf_hz=250.0)])
+    assert [t["complete"] for t in tags] == [False, True]
+    assert [t["first_pulse"] for t in tags] == [0, 0]
+    alone, _ = run([sar.range_doppler_imager(acq, 200, backend="cpu")], raw[150:])
+    assert difference_db(image[200:], alone) < -120
+
+
+def test_centroid_of_the_tag_counts_when_it_says_where_it_comes_from():
+    raw = noise(200, 320)
+    given = strip(doppler_centroid_hz=400.0)
+    right, _ = run([sar.range_doppler_imager(given, 200, backend="cpu")], raw)
+    for more, same in ((dict(centroid_from="estimate"), True), (dict(), False)):
+        image, tags = run([sar.range_doppler_imager(strip(), 200, backend="cpu")], raw,
+                          [tag(0, domain="raw", doppler_centroid_hz=400.0, **more)])
+        assert (difference_db(image, right) < -100) == same
+        assert tags[0]["doppler_centroid_hz"] == (400.0 if same else 0.0)
+
+
+@pytest.mark.parametrize("fields,sentence", [
+    (dict(domain="compressed"), "domain 'compressed'"),
+    (dict(samples=321), "samples 321"),
+    (dict(prf_hz=300.0), "prf_hz 300"),
+    (dict(slant_range_first_m=1.0), "slant_range_first_m 1"),
+    (dict(doppler_centroid_hz=1e7, centroid_from="estimate"), "doppler_centroid_hz")])
+def test_contradicting_tags_end_the_flowgraph(fields, sentence):
+    raw = noise(200, 320)
+    block = sar.range_doppler_imager(strip(), 200, backend="cpu")
+    source = blocks.vector_source_c(raw.ravel(), False, 320, [tag(0, **fields)])
+    sink = blocks.vector_sink_c(320)
+    tb = gr.top_block()
+    tb.connect(source, block, sink)
+    tb.run()
+    assert sentence in block.error()
+    assert len(sink.data()) == 0
+
+
+@pytest.mark.parametrize("more,sentence", [
+    (dict(lines=0), "lines is 0"), (dict(lines=200.5), "lines is 200.5"),
+    (dict(fft_length=100), "fft_length is 100"), (dict(hop=201), "hop is 201"),
+    (dict(oversampling=0), "oversampling is 0"), (dict(range_window="box"), "box"),
+    (dict(interpolation="cubic"), "cubic"), (dict(looks=0), "looks is 0"),
+    (dict(bandwidth_hz=300.0), "bandwidth_hz is 300"), (dict(geometry="flat"), "flat"),
+    (dict(output="some"), "some"), (dict(backend="gpu"), "backend is 'gpu'"),
+    (dict(output="valid"), "output is valid"), (dict(replica=[1.0]), "replica has 1")])
+def test_wrong_parameters(more, sentence):
+    with pytest.raises((ValueError, RuntimeError), match=sentence):
+        sar.range_doppler_imager(**{"acq": strip(), "lines": 200, "backend": "cpu", **more})
+
+
+def test_velocity_is_needed():
+    with pytest.raises(ValueError, match="effective_velocity_m_s is 0"):
+        sar.range_doppler_imager(strip(effective_velocity_m_s=0.0), 200)
+
+
+def test_lines_that_are_not_finite_are_counted():
+    raw = noise(200, 320)
+    raw[7, 3] = np.nan
+    block = sar.range_doppler_imager(strip(), 200, backend="cpu")
+    image, _ = run([block], raw)
+    assert np.all(np.isfinite(image))
+    assert block.bad_lines() == 1
+    assert block.memory_bytes() > 2 * 200 * 320 * 8
