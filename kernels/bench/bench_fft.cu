@@ -3,10 +3,14 @@
 // Fused filtering of lines: checked against cuFFT in double, then timed beside the cuFFT
 // chain and a plain copy in the same run. A row whose error is too large prints no time.
 //
-//     bench_fft [TEXT]     only sizes or names that contain TEXT
-#include "bench_fft_experiments.cuh"
+//     bench_fft [TEXT]     only rows whose length, samples or name contain TEXT
+#include "../core/errors.h"
+#include "../core/range_doppler.h"
+#include "../cuda/line_filter.cuh"
+#include "../cuda/line_filter.h"
 #include "bench_tools.cuh"
 #include <cstring>
+#include <map>
 #include <memory>
 
 using namespace gr::sar;
@@ -31,18 +35,6 @@ struct outcome {
     std::function<void(const cf32*, cf32*, int, int, int)>
         run; // in, out, n in, n out, lines
 };
-
-int processors()
-{
-    static const int n = [] {
-        int device = 0;
-        int count = 0;
-        SAR_CUDA(cudaGetDevice(&device));
-        SAR_CUDA(cudaDeviceGetAttribute(&count, cudaDevAttrMultiProcessorCount, device));
-        return count;
-    }();
-    return n;
-}
 
 //! One way to filter lines of a size.
 struct contender {
@@ -79,15 +71,37 @@ std::string describe(Kernel kernel, int threads, int shared_bytes)
     return text;
 }
 
-using kernel_type = void (*)(line_filter_arguments);
+//! What pulse_compression uses.
+contender product(int size)
+{
+    return { "product", size, [=](const std::vector<cf32>& filter) {
+                auto made =
+                    std::make_shared<std::map<int, std::unique_ptr<line_filter>>>();
+                outcome o;
+                o.bad_lines = std::make_shared<device_buffer<unsigned long long>>(1);
+                o.run = [=, bad = o.bad_lines](
+                            const cf32* in, cf32* out, int n_in, int n_out, int lines) {
+                    auto& one = (*made)[n_in];
+                    if (!one)
+                        one = line_filter::make(filter.data(), size, n_in, n_out);
+                    require(one != nullptr, "no kernel for ", size, "; expected one");
+                    one->run(in, out, lines, bad->data(), nullptr);
+                };
+                return o;
+            } };
+}
 
-//! \param lines_per_block  negative: blocks stay, that many an SM
-template <typename Shape>
-void add_kernel(const char* name, kernel_type kernel, int lines_per_block, int bytes)
+//! Another shape.
+template <typename Shape, bool InTurn, int Lines, int MinBlocks>
+void add(const char* name)
 {
     contenders().push_back(
         { name, Shape::size, [=](const std::vector<cf32>& filter) {
-             const int threads = Shape::threads * std::max(1, lines_per_block);
+             constexpr auto kernel =
+                 line_filter_kernel<Shape, InTurn, Lines, MinBlocks, false>;
+             const int threads = Shape::threads * Lines;
+             const int bytes =
+                 Shape::shared_size * Lines * (InTurn ? sizeof(float) : sizeof(cf32));
              outcome o;
              o.how = describe(kernel, threads, bytes);
              auto table = std::make_shared<device_buffer<cf32_pair>>(
@@ -97,42 +111,19 @@ void add_kernel(const char* name, kernel_type kernel, int lines_per_block, int b
              auto bad = std::make_shared<device_buffer<unsigned long long>>(1);
              o.bad_lines = bad;
              o.run = [=](const cf32* in, cf32* out, int n_in, int n_out, int lines) {
-                 const line_filter_arguments a{ in,   out,   table->data(), h->data(),
-                                                n_in, n_out, lines,         bad->data() };
-                 const int grid = lines_per_block > 0
-                                      ? (lines + lines_per_block - 1) / lines_per_block
-                                      : std::min(lines, -lines_per_block * processors());
-                 kernel<<<grid, threads, bytes>>>(a);
+                 kernel<<<(lines + Lines - 1) / Lines, threads, bytes>>>(
+                     line_filter_arguments{ in,
+                                            out,
+                                            table->data(),
+                                            h->data(),
+                                            n_in,
+                                            n_out,
+                                            lines,
+                                            bad->data(),
+                                            0 });
              };
              return o;
          } });
-}
-
-template <typename Shape, bool InTurn, int Lines, int MinBlocks, bool Whole>
-void add(const char* name)
-{
-    add_kernel<Shape>(name,
-                      line_filter_kernel<Shape, InTurn, Lines, MinBlocks, Whole>,
-                      Lines,
-                      Shape::shared_size * Lines *
-                          (InTurn ? sizeof(float) : sizeof(cf32)));
-}
-template <typename Shape, bool InTurn, int MinBlocks>
-void add_looped(const char* name)
-{
-    add_kernel<Shape>(name,
-                      looped_kernel<Shape, InTurn, MinBlocks>,
-                      1,
-                      Shape::shared_size * (InTurn ? sizeof(float) : sizeof(cf32)));
-}
-template <typename Shape, bool InTurn, int MinBlocks>
-void add_prefetched(const char* name)
-{
-    add_kernel<Shape>(name,
-                      prefetched_kernel<Shape, InTurn, MinBlocks>,
-                      -MinBlocks,
-                      Shape::size * sizeof(cf32) +
-                          Shape::shared_size * (InTurn ? sizeof(float) : sizeof(cf32)));
 }
 
 __global__ void multiply(float4* a, const float4* h, size_t n, int half)
@@ -310,12 +301,16 @@ void print_row(const char* name,
     std::fflush(stdout);
 }
 
-void run_size(int size, int lines, const char* only, const nvml& clocks)
+//! Lines of \p samples, continued with zeros to \p size.
+void run_size(int size, int samples, int lines, const char* only, const nvml& clocks)
 {
     std::vector<contender> ours;
+    const std::string title = std::to_string(lines) + " lines of " +
+                              std::to_string(samples) + " in transforms of " +
+                              std::to_string(size);
     for (const contender& c : contenders())
         if (c.size == size &&
-            (!only || std::strstr((std::to_string(size) + " " + c.name).c_str(), only)))
+            (!only || std::strstr((title + " " + c.name).c_str(), only)))
             ours.push_back(c);
     if (ours.empty())
         return;
@@ -328,14 +323,15 @@ void run_size(int size, int lines, const char* only, const nvml& clocks)
         SAR_CUDA(cudaMemset(b.out[i].data(), 0xff, n * sizeof(cf32)));
     }
     SAR_CUDA(cudaDeviceSynchronize());
-    const double bytes = 2.0 * n * sizeof(cf32);
+    const size_t moved = static_cast<size_t>(samples) * lines;
+    const double bytes = 2.0 * moved * sizeof(cf32);
     const int launches = std::max(1, static_cast<int>(1.6e9 / bytes));
-    std::printf("---- %d lines of %d; %s\n", lines, size, clocks.state().c_str());
+    std::printf("---- %s; %s\n", title.c_str(), clocks.state().c_str());
     const timing memcpy_time = time_of(
         [&](int i) {
             cudaMemcpyAsync(b.out[i % pairs].data(),
                             b.in[i % pairs].data(),
-                            n * sizeof(cf32),
+                            moved * sizeof(cf32),
                             cudaMemcpyDeviceToDevice);
         },
         nullptr,
@@ -343,10 +339,10 @@ void run_size(int size, int lines, const char* only, const nvml& clocks)
         50);
     const timing copy_time = time_of(
         [&](int i) {
-            copy_kernel<<<static_cast<unsigned>((n / 2 + 1023) / 1024), 256>>>(
+            copy_kernel<<<static_cast<unsigned>((moved / 2 + 1023) / 1024), 256>>>(
                 reinterpret_cast<const float4*>(b.in[i % pairs].data()),
                 reinterpret_cast<float4*>(b.out[i % pairs].data()),
-                n / 2);
+                moved / 2);
         },
         nullptr,
         launches,
@@ -370,10 +366,9 @@ void run_size(int size, int lines, const char* only, const nvml& clocks)
                                            size / 2);
             cufftExecC2C(plan, out, out, CUFFT_INVERSE);
         };
-        double error = NAN;
-        if (size % 2 == 0) {
+        if (size % 2 == 0 && samples == size) {
             chain(0);
-            error = error_of(b, h, size, b.out[0].data());
+            const double error = error_of(b, h, size, b.out[0].data());
             print_row("cuFFT, multiply, cuFFT",
                       "",
                       time_of(chain, nullptr, std::max(1, launches / 3), 50),
@@ -394,36 +389,29 @@ void run_size(int size, int lines, const char* only, const nvml& clocks)
         }
         double worst = 0;
         bool failed = false;
-        // whole lines, and for kernels that can, lines that are continued with zeros
-        const bool whole = c.name.find("whole") != std::string::npos;
-        for (const int samples : { size, size - size / 7 - 3 }) {
-            if (whole && samples != size)
-                continue;
+        // also lines that are continued with zeros
+        for (const int some : { samples, size - size / 7 - 3 }) {
             SAR_CUDA(cudaMemset(b.out[0].data(), 0xff, n * sizeof(cf32)));
-            o.run(b.in[0].data(), b.out[0].data(), samples, samples, lines);
+            o.run(b.in[0].data(), b.out[0].data(), some, some, lines);
             const cudaError_t code = cudaDeviceSynchronize();
             if (code != cudaSuccess) {
                 std::printf("  %-30s %s\n", c.name.c_str(), cudaGetErrorString(code));
                 std::exit(1);
             }
-            const double error = error_of(b, h, samples, b.out[0].data());
+            const double error = error_of(b, h, some, b.out[0].data());
             if (!(error < allowed_error)) {
                 std::printf("  %-30s WRONG: error %.2e with %d samples; no time\n",
                             c.name.c_str(),
                             error,
-                            samples);
+                            some);
                 failed = true;
             }
             worst = std::max(worst, error);
         }
-        if (c.name.find("looped") == std::string::npos &&
-            c.name.find("prefetched") == std::string::npos) {
-            const std::string wrong = check_bad_lines(b, o);
-            if (!wrong.empty()) {
-                std::printf(
-                    "  %-30s WRONG: %s; no time\n", c.name.c_str(), wrong.c_str());
-                failed = true;
-            }
+        const std::string wrong = check_bad_lines(b, o);
+        if (!wrong.empty()) {
+            std::printf("  %-30s WRONG: %s; no time\n", c.name.c_str(), wrong.c_str());
+            failed = true;
         }
         if (failed)
             continue;
@@ -433,8 +421,8 @@ void run_size(int size, int lines, const char* only, const nvml& clocks)
                       [&](int i) {
                           o.run(b.in[i % pairs].data(),
                                 b.out[i % pairs].data(),
-                                size,
-                                size,
+                                samples,
+                                samples,
                                 lines);
                       },
                       nullptr,
@@ -449,27 +437,36 @@ void run_size(int size, int lines, const char* only, const nvml& clocks)
 
 } // namespace
 
-void add_contenders();
-
-#define SAR_SHAPE(...) block_shape<__VA_ARGS__>
-#include "bench_fft_contenders.inc"
-
 int main(int argc, char** argv)
 {
     try {
         print_machine();
         const nvml clocks;
-        add_contenders();
+        for (int unit = 32; unit <= 1024; unit *= 2)
+            for (const int factor : { 8, 9, 10, 12 })
+                contenders().push_back(product(factor * unit));
+        contenders().push_back(product(16384));
+        add<block_shape<96, 12, 12, 8>, false, 2, 3>("12.12.8 96");
+        add<block_shape<64, 40, 8, 8>, false, 1, 6>("40.8.8");
+        add<block_shape<192, 24, 24, 8>, false, 1, 3>("24.24.8");
+        add<block_shape<192, 8, 24, 24>, false, 1, 3>("8.24.24");
+        add<block_shape<128, 24, 16, 16>, false, 1, 3>("24.16.16 128");
+        add<block_shape<256, 16, 16, 32>, false, 1, 2>("16.16.32 no fetch");
+        add<block_shape<512, 32, 16, 32>, false, 1, 1>("32.16.32 no fetch");
         std::vector<int> sizes;
         for (const contender& c : contenders())
             sizes.push_back(c.size);
         std::sort(sizes.begin(), sizes.end());
         sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
+        const char* only = argc > 1 ? argv[1] : nullptr;
         for (const int size : sizes) {
             // frames of 2^24 values; 8192 and 16384 square as the goals have them
             const int lines =
                 size == 8192 || size == 16384 ? size : (1 << 24) / size / 8 * 8;
-            run_size(size, lines, argc > 1 ? argv[1] : nullptr, clocks);
+            run_size(size, size, lines, only, clocks);
+            for (const int samples : { 800, 1200, 3000, 5000 })
+                if (line_fft_length(samples) == size)
+                    run_size(size, samples, lines, only, clocks);
         }
         return 0;
     } catch (const std::exception& e) {

@@ -153,15 +153,6 @@ __global__ void add_error(const cf32* a, const double2* b, size_t n, double* sum
     atomicAdd(sums + 1, s);
 }
 
-template <typename T>
-cuda::device_buffer<T> upload(const std::vector<T>& host)
-{
-    cuda::device_buffer<T> dev(host.size());
-    SAR_CUDA(cudaMemcpy(
-        dev.data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
-    return dev;
-}
-
 inline void print_machine()
 {
     int device = 0;

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "block_fft.h"
+#include "owners.h"
 
 namespace gr {
 namespace sar {
@@ -64,6 +65,33 @@ struct device_block {
     }
 };
 
+/*!
+ * \brief Does any thread of a line see something bad? For all threads of a block that
+ * holds \p Lines lines, after a vote of theirs.
+ *
+ * \param of_block  line of the block
+ */
+template <typename Shape, int Lines>
+__device__ __forceinline__ bool any_of_line(bool bad, int t, int of_block)
+{
+    if constexpr (scope_after<Shape, 0> == barrier_scope::warp) {
+        constexpr unsigned group = 0xffffffffu >> (32 - Shape::threads);
+        const int first = threadIdx.x % 32 / Shape::threads * Shape::threads;
+        return __ballot_sync(0xffffffffu, bad) & (group << first);
+    } else if constexpr (Lines == 1) {
+        return __syncthreads_or(bad);
+    } else {
+        __shared__ int line_is_bad[Lines];
+        if (t == 0)
+            line_is_bad[of_block] = 0;
+        __syncthreads();
+        if (bad)
+            line_is_bad[of_block] = 1;
+        __syncthreads();
+        return line_is_bad[of_block];
+    }
+}
+
 //! A zero that the compiler does not know: it would make a second copy of all that
 //! follows, for a line of zeros.
 __device__ __forceinline__ float opaque_zero()
@@ -85,6 +113,33 @@ __device__ __forceinline__ cf32 load_once(const cf32* p)
 __device__ __forceinline__ void store_once(cf32* p, cf32 v)
 {
     __stcs(reinterpret_cast<float2*>(p), make_float2(v.re, v.im));
+}
+
+// ---- host
+// --------------------------------------------------------------------------------
+
+template <typename T>
+device_buffer<T> upload(const std::vector<T>& host)
+{
+    device_buffer<T> dev(host.size());
+    SAR_CUDA(cudaMemcpy(
+        dev.data(), host.data(), host.size() * sizeof(T), cudaMemcpyHostToDevice));
+    return dev;
+}
+
+//! Whether the current device can hold a block of a kernel.
+template <typename Kernel>
+bool block_fits(Kernel kernel, int threads, int shared_bytes)
+{
+    int device = 0;
+    int most = 0;
+    SAR_CUDA(cudaGetDevice(&device));
+    SAR_CUDA(
+        cudaDeviceGetAttribute(&most, cudaDevAttrMaxSharedMemoryPerBlockOptin, device));
+    cudaFuncAttributes f;
+    SAR_CUDA(cudaFuncGetAttributes(&f, kernel));
+    return static_cast<int>(f.sharedSizeBytes) + shared_bytes <= most &&
+           threads <= f.maxThreadsPerBlock;
 }
 
 } // namespace cuda

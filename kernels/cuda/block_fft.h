@@ -477,7 +477,23 @@ struct stage_shape {
                (S + 1 < Shape::stages ? digits<Shape::stages - 1, S>(j % inner) : 0);
     }
 
+    //! Frequency of element 0 of butterfly j, if this is the last stage; element k is
+    //! that of k outer more.
+    SAR_HD static int frequency(int j) { return reversed<S - 1>(j); }
+
 private:
+    //! k1 + k2 r1 + .. of a number with the digits of the stages 0 .. D.
+    template <int D>
+    SAR_HD static int reversed(int number)
+    {
+        if constexpr (D < 0)
+            return 0;
+        else if constexpr (D == 0)
+            return number;
+        else
+            return number % stage_shape<Shape, D>::radix * stage_shape<Shape, D>::outer +
+                   reversed<D - 1>(number / stage_shape<Shape, D>::radix);
+    }
     //! Place of a number whose digits are those of the stages Stop + 1 .. D.
     template <int D, int Stop = -1>
     SAR_HD static int digits(int number)

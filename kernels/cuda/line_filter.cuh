@@ -17,7 +17,12 @@ struct line_filter_arguments {
     int samples_out;
     int lines;
     unsigned long long* bad_lines;
+    int ahead; //!< lines from one to that which is fetched into the cache with it; 0:
+               //!< none
 };
+
+//! Shortest line for which that pays.
+constexpr int fetched_ahead_from = 8192;
 
 /*!
  * \brief y = IDFT(H DFT(x)) of lines, one read and one write of device memory.
@@ -54,15 +59,24 @@ __global__ void __launch_bounds__(Shape::threads* Lines, MinBlocks)
     const cf32* in = a.in + static_cast<size_t>(line) * a.samples_in;
     for_butterflies<Shape, 0>(t, [&](auto round, int j) {
         const cf32* p = in + j;
+        const int rest = there ? a.samples_in - j : 0;
         static_for<first::radix>([&](auto k) {
             constexpr int at = k() * first::inner;
             cf32& v = x[round() * first::radix + k()];
-            if (Whole ? there : (there && j + at < a.samples_in))
+            if (Whole ? there : at < rest)
                 v = load_once(p + at);
             else
                 v = { 0, 0 };
         });
     });
+
+    // Few blocks share an SM: what the next one will read is on its way when it starts.
+    if constexpr (Shape::size >= fetched_ahead_from)
+        if (a.ahead && line + a.ahead < a.lines) {
+            const cf32* next = in + static_cast<size_t>(a.ahead) * a.samples_in;
+            for (int i = 16 * t; i < a.samples_in; i += 16 * Shape::threads)
+                asm volatile("prefetch.global.L2 [%0];" ::"l"(next + i));
+        }
 
     stage<Shape, 0, -1>(block, a.table);
     for_butterflies<Shape, 0>(
@@ -74,22 +88,7 @@ __global__ void __launch_bounds__(Shape::threads* Lines, MinBlocks)
 #pragma unroll 1
             for (int i = t; i < a.samples_in; i += Shape::threads)
                 bad |= !is_finite(in[i]);
-        if constexpr (scope_after<Shape, 0> == barrier_scope::warp) {
-            constexpr unsigned group = 0xffffffffu >> (32 - Shape::threads);
-            const int first = threadIdx.x % 32 / Shape::threads * Shape::threads;
-            bad = __ballot_sync(0xffffffffu, bad) & (group << first);
-        } else if constexpr (Lines == 1) {
-            bad = __syncthreads_or(bad);
-        } else {
-            __shared__ int line_is_bad[Lines];
-            if (t == 0)
-                line_is_bad[of_block] = 0;
-            __syncthreads();
-            if (bad)
-                line_is_bad[of_block] = 1;
-            __syncthreads();
-            bad = line_is_bad[of_block];
-        }
+        bad = any_of_line<Shape, Lines>(bad, t, of_block);
         if (bad) {
             const float zero = opaque_zero();
             static_for<Shape::points>([&](auto i) { x[i()] = { zero, zero }; });
@@ -110,9 +109,10 @@ __global__ void __launch_bounds__(Shape::threads* Lines, MinBlocks)
     cf32* out = a.out + static_cast<size_t>(line) * a.samples_out;
     for_butterflies<Shape, 0>(t, [&](auto round, int j) {
         cf32* p = out + j;
+        const int rest = there ? a.samples_out - j : 0;
         static_for<first::radix>([&](auto k) {
             constexpr int at = k() * first::inner;
-            if (Whole ? there : (there && j + at < a.samples_out))
+            if (Whole ? there : at < rest)
                 store_once(p + at, x[round() * first::radix + k()]);
         });
     });

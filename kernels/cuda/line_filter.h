@@ -25,8 +25,8 @@ public:
 
     /*!
      * \brief The filter for the current device; null where it has no kernel for the
-     * length: the length is none of line_fft_length(), the line is too long for the shared
-     * memory of a block.
+     * length: the length is none of line_fft_length(), the line is too long for the
+     * shared memory of a block.
      *
      * \param spectrum     H, \p length values on the host, copied when this returns
      * \param samples_in   values of a line
