@@ -77,6 +77,15 @@ int fast_fft_length(int n)
 
 int line_fft_length(int n)
 {
+    if (n <= longest_block_line) {
+        int unit = 1;
+        while (unit * 16 < n)
+            unit *= 2;
+        for (const int factor : { 8, 9, 10, 12 })
+            if (unit * factor >= n)
+                return unit * factor;
+        return unit * 16;
+    }
     if (n <= 1 << 16)
         return fast_fft_length(n);
     int unit = 1 << 14;

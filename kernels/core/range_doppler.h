@@ -241,8 +241,18 @@ private:
 //! Smallest length >= n with no prime factor above 7.
 SAR_KERNEL_API int fast_fft_length(int n);
 
-//! Length >= n for transforms of lines: fast_fft_length(), but above 2^16 points 4, 5, 6
-//! or 7 times a power of two, since FFTW takes minutes to plan odd lengths there.
+//! Longest line that one thread block of a GPU transforms.
+constexpr int longest_block_line = 16384;
+
+/*!
+ * \brief Length >= n for transforms of lines, the same on every backend: filters depend
+ * on it.
+ *
+ * Up to longest_block_line: 8, 9, 10 or 12 times a power of two, for which the GPU has
+ * kernels of its own. A few zeros more cost little there: they never get to device
+ * memory. Up to 2^16: fast_fft_length(). Beyond: 4, 5, 6 or 7 times a power of two, since
+ * FFTW takes minutes to plan odd lengths there.
+ */
 SAR_KERNEL_API int line_fft_length(int n);
 
 } // namespace sar

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "../cuda/cuda_space.h"
+#include "../cuda/line_filter.h"
 #include "pulse_compression.h"
 #include <algorithm>
 
@@ -112,13 +113,21 @@ public:
         d_dev_bad_lines = cuda::device_buffer<unsigned long long>(1);
         SAR_CUDA(cudaMemsetAsync(
             d_dev_bad_lines.data(), 0, sizeof(unsigned long long), d_stream));
-        plan(params.max_batch);
         SAR_CUDA(cudaStreamSynchronize(d_stream)); // the tables above are host memory
+        if (!d_shape.frequency_domain && !two_lengths())
+            d_fused = cuda::line_filter::make(
+                d_filter.data(), d_shape.length, samples_in(), samples_out());
+        if (!d_fused)
+            plan(params.max_batch);
     }
 
     void process(const cf32* in, cf32* out, int lines) override
     {
         const cuda::device_guard device(d_space.index());
+        if (d_fused) {
+            d_fused->run(in, out, lines, d_dev_bad_lines.data(), d_stream);
+            return;
+        }
         // Plans are made for a few batch sizes down to 1, so that every number of lines
         // is a sum of them and no transform runs on rows that hold nothing.
         auto p = d_plans.begin();
@@ -251,9 +260,10 @@ private:
     cuda::device_buffer<cf32> d_dev_filter;
     cuda::device_buffer<cf32> d_dev_deskew;
     cuda::device_buffer<unsigned long long> d_dev_bad_lines;
-    std::vector<batch_plan> d_plans;   // largest batch first
-    cuda::device_buffer<cf32> d_lines; // raw lines with zeros, and their spectra
-    cuda::device_buffer<cf32> d_work;  // input and output of the inverse transform
+    std::unique_ptr<cuda::line_filter> d_fused; // null: by cuFFT, with what follows
+    std::vector<batch_plan> d_plans;            // largest batch first
+    cuda::device_buffer<cf32> d_lines;          // raw lines with zeros, and their spectra
+    cuda::device_buffer<cf32> d_work; // input and output of the inverse transform
 };
 
 } // namespace

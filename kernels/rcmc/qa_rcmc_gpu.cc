@@ -102,6 +102,36 @@ BOOST_DATA_TEST_CASE(equals_cpu,
     BOOST_TEST(b->bad_lines() == 0u);
 }
 
+// One kernel for a row: each length that it has, and how rows are stored; the samples of
+// a transform that is just long enough come from the last ones too.
+BOOST_DATA_TEST_CASE(
+    fused_lengths,
+    data::make({ 700, 960, 1088, 1200, 1472, 2240, 2496, 3008, 4544, 5056, 9152 }) *
+        data::make({ migration_interpolation::exact,
+                     migration_interpolation::sinc8,
+                     migration_interpolation::linear }) *
+        data::make({ false, true }) *
+        data::make({ line_storage::single, line_storage::half }),
+    samples,
+    how,
+    sloped,
+    storage)
+{
+    rcmc_params p = params_of(squinted(samples, sloped), 37);
+    p.interpolator = how;
+    p.input = storage;
+    p.output = storage;
+    const auto a = made_on(backend::cpu, p);
+    const auto b = made_on(backend::cuda, p);
+    for (const int rows : { 1, 9 }) {
+        const auto in = stored(
+            storage, noise(static_cast<std::size_t>(rows) * samples, rows), samples);
+        const auto truth = loaded(storage, on_cpu(*a, in, 33, rows), samples);
+        BOOST_TEST(difference_db(loaded(storage, on_gpu(*b, in, 33, rows), samples),
+                                 truth) < limit_db(storage));
+    }
+}
+
 BOOST_DATA_TEST_CASE(storage_and_in_place,
                      data::make(all_interpolations) * data::make({ false, true }) *
                          data::make({ line_storage::single, line_storage::half }) *

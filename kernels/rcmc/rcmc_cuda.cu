@@ -3,6 +3,7 @@
 #include "../cuda/cuda_space.h"
 #include "../cuda/half_line.cuh"
 #include "rcmc.h"
+#include "rcmc_fused.h"
 #include <algorithm>
 #include <climits>
 
@@ -99,30 +100,6 @@ __global__ void __launch_bounds__(block_threads) filter_rows(cf32* lines,
 
 // ---- interpolation
 // ----------------------------------------------------------------------
-
-//! Rows that are to be interpolated: those of a batch, row b from line b.
-struct row_batch {
-    const cf32* lines; //!< on the grid
-    size_t pitch;
-    int samples;
-    char* out;
-    size_t bytes_out;
-    line_storage storage;
-    int cols;
-    int first_row;
-    range_doppler_frame frame;
-    const rcm::row* rows;          //!< of the whole frame
-    const doppler_column* columns; //!< where the swath is not uniform
-    const rcm::tap_quad* taps;
-    unsigned long long* bad_lines;
-};
-
-template <migration_interpolation how, bool uniform>
-__device__ double position(const row_batch& b, const rcm::row& row, int k, int n)
-{
-    return uniform ? rcm::uniform_position(row, n)
-                   : rcm::cell_position(b.frame, b.columns[n], k, rcm::grid_of(how));
-}
 
 //! Samples of a line that may be used: none when one is not finite. For whole blocks.
 __device__ int checked_samples(const row_batch& b, const cf32* line)
@@ -321,7 +298,7 @@ protected:
                                      cudaMemcpyHostToDevice,
                                      d_stream));
         }
-        if (shape_changed || d_plans.empty()) {
+        if (shape_changed || !(d_fused || !d_plans.empty())) {
             SAR_CUDA(cudaStreamSynchronize(d_stream)); // plans may be in use
             plan();
         }
@@ -330,6 +307,16 @@ protected:
     void run(const char* in, char* out, int first_row, int rows) override
     {
         const cuda::device_guard device(d_space.index());
+        if (d_fused) {
+            d_fused->run(in,
+                         d_params.input,
+                         rows,
+                         batch_of(nullptr, out, first_row),
+                         d_shape,
+                         d_params.interpolator,
+                         d_stream);
+            return;
+        }
         const bool direct =
             !d_shape.length && in != out && d_params.input == line_storage::single;
         // Plans are made for a few batch sizes down to 1, so that every number of rows is
@@ -375,6 +362,11 @@ private:
     {
         d_plans.clear();
         d_lines = cuda::device_buffer<cf32>();
+        d_fused.reset();
+        if (d_shape.length)
+            d_fused = fused_rcmc::make(d_shape.length, grid());
+        if (d_fused)
+            return;
         std::size_t free_bytes = 0;
         std::size_t total_bytes = 0;
         d_space.memory(free_bytes, total_bytes);
@@ -426,8 +418,7 @@ private:
             ->execute(d_lines.data(), d_lines.data(), CUFFT_INVERSE);
     }
 
-    void
-    interpolate(const cf32* lines, bool direct, char* out, int first_row, int batch) const
+    row_batch batch_of(const cf32* lines, char* out, int first_row) const
     {
         row_batch b;
         b.lines = lines;
@@ -443,6 +434,13 @@ private:
         b.columns = d_dev_columns.data();
         b.taps = d_dev_taps.data();
         b.bad_lines = d_dev_bad_lines.data();
+        return b;
+    }
+
+    void
+    interpolate(const cf32* lines, bool direct, char* out, int first_row, int batch) const
+    {
+        const row_batch b = batch_of(lines, out, first_row);
         const migration_interpolation how = d_params.interpolator;
         const row_kernel kernel =
             b.frame.uniform
@@ -466,8 +464,9 @@ private:
     std::vector<doppler_column> d_columns; // empty when the swath is uniform
     cuda::device_buffer<doppler_column> d_dev_columns;
     cuda::device_buffer<unsigned long long> d_dev_bad_lines;
-    std::vector<batch_plan> d_plans;   // largest batch first
-    cuda::device_buffer<cf32> d_lines; // of a batch
+    std::unique_ptr<fused_rcmc> d_fused; // null: by cuFFT, with what follows
+    std::vector<batch_plan> d_plans;     // largest batch first
+    cuda::device_buffer<cf32> d_lines;   // of a batch
 };
 
 } // namespace
