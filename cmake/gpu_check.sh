@@ -75,10 +75,9 @@ if want sanitizer; then
     done
 fi
 if want bench; then
-    for b in "$top"/tests/bench_*; do
-        step "$(basename "$b")" "$b" cuda 1024 4096 8192 16384
-        cat "$results/$(basename "$b").log"
-    done
+    step bench_range_doppler "$top/tests/bench_range_doppler" cuda 1024 4096 8192 16384
+    step bench_fft "$top/tests/bench_fft"
+    cat "$results"/bench_*.log
 fi
 if want trace; then
     step build_trace env -u PYTHONHOME g++ -std=c++17 -O1 -shared -fPIC -I"$cuda/include" \

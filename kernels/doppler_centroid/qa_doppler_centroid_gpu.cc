@@ -46,9 +46,9 @@ void compare(const doppler_centroid_params& p, const std::vector<cf32>& x)
         BOOST_TEST(std::abs(a.look_next_score - b.look_next_score) <
                    1e-3 * (1 + std::abs(a.look_score)));
         if (std::isfinite(a.diversity_error_hz)) {
-            BOOST_TEST(std::abs(a.diversity_hz - b.diversity_hz) <
+            BOOST_TEST(std::abs(a.diversity_hz - b.diversity_hz) <=
                        1e-2 * a.diversity_error_hz);
-            BOOST_TEST(std::abs(a.diversity_error_hz - b.diversity_error_hz) <
+            BOOST_TEST(std::abs(a.diversity_error_hz - b.diversity_error_hz) <=
                        1e-2 * a.diversity_error_hz);
         } else {
             BOOST_TEST(!std::isfinite(b.diversity_error_hz));
