@@ -135,6 +135,7 @@ int azimuth_fft_impl::row_bytes() const
 
 bool azimuth_fft_impl::start()
 {
+    d_flow.restart();
     start_stage(*this);
     return block::start();
 }

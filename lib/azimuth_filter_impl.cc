@@ -110,6 +110,7 @@ int azimuth_filter_impl::row_bytes() const
 
 bool azimuth_filter_impl::start()
 {
+    d_flow.restart();
     start_stage(*this);
     return block::start();
 }

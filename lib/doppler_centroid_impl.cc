@@ -87,6 +87,7 @@ doppler_centroid_impl::doppler_centroid_impl(const kernel::doppler_centroid_para
 
 bool doppler_centroid_impl::start()
 {
+    d_flow.restart();
     start_stage(*this);
     return block::start();
 }
@@ -171,7 +172,8 @@ int doppler_centroid_impl::finish(const collected_frame& frame)
         .put("domain", "compressed")
         .put("first_line",
              static_cast<std::uint64_t>(in.number("first_line", 0)) + frame.first_line)
-        .put("complete", frame.complete);
+        .put("complete", frame.complete)
+        .put("continues", frame.first_line > 0);
     if (e.method == "none")
         d_tag.put("centroid_from", "acquisition");
     else

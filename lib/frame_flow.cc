@@ -8,6 +8,21 @@
 namespace gr {
 namespace sar {
 
+void frame_flow::restart()
+{
+    const bool again =
+        d_frame.number > 0 || d_frame.lines > 0 || d_state != state::collect;
+    d_state = state::collect;
+    d_frame = {};
+    d_news.clear();
+    d_new = 0;
+    d_input_over = false;
+    d_anew = false;
+    d_rows = d_row = 0;
+    if (again)
+        d_client.next(0);
+}
+
 // The scheduler ends a block that asks for more input than an ended stream holds. So one
 // item is asked for while there can be one, and none once the input is used up: then
 // general_work is called once more, to give out what has been collected.
@@ -52,6 +67,14 @@ void frame_flow::collect(int available, const void* items)
     int count = std::min(available, d_lines - d_frame.lines);
     for (const gr::tag_t& tag : tags) {
         if (tag.offset == at) {
+            const frame_tag news(tag.value);
+            if (pmt::eqv(news.get("continues"), pmt::PMT_T)) {
+                d_news.assign(1, news);
+                if (d_new == 0)
+                    take_news();
+                continue;
+            }
+            d_news.clear();
             if (d_frame.lines > 0) {
                 d_anew = true;
                 if (d_new > 0)
@@ -60,7 +83,7 @@ void frame_flow::collect(int available, const void* items)
                 d_frame.lines = 0;
             }
             d_anew = false;
-            d_frame.tag = frame_tag(tag.value);
+            d_frame.tag = news;
             d_frame.first_line = 0;
             d_client.begin(d_frame.tag);
         } else if (tag.offset > at) {
@@ -74,6 +97,19 @@ void frame_flow::collect(int available, const void* items)
     d_self.consume(0, count);
     if (d_frame.lines == d_lines)
         finish(false);
+}
+
+// The place of the stretch stays that of the tag which began it: lines count from there.
+void frame_flow::take_news()
+{
+    if (d_news.empty())
+        return;
+    frame_tag news = d_news[0];
+    d_news.clear();
+    for (const char* key : { "first_line", "time_s" })
+        news.copy(key, d_frame.tag);
+    d_frame.tag = news;
+    d_client.begin(d_frame.tag);
 }
 
 void frame_flow::finish(bool input_over)
@@ -115,6 +151,8 @@ int frame_flow::emit(int room, void* out)
     d_frame.lines = kept;
     d_new = 0;
     d_state = d_input_over ? state::finished : state::collect;
+    if (!d_input_over && !d_anew)
+        take_news();
     return count;
 }
 

@@ -25,9 +25,11 @@ struct collected_frame {
  * output. Lines are handed to the client as they arrive; when a frame is full it is
  * finished and its rows go out, during which nothing is taken in. A sar_frame tag begins
  * a new frame: what has been collected before it, like what the end of the stream leaves,
- * is an incomplete frame: zero-padded, said so in the log and in `complete`. With hop <
- * lines consecutive frames overlap; then an ended stream leaves a frame only if it has
- * lines that were in none yet.
+ * is an incomplete frame: zero-padded, said so in the log and in `complete`. One whose
+ * field `continues` is true says something new of the same stretch of lines
+ * (doppler_centroid does for each frame) and begins none: it holds from the next frame
+ * on. With hop < lines consecutive frames overlap; then an ended stream leaves a frame
+ * only if it has lines that were in none yet.
  */
 class frame_flow
 {
@@ -54,6 +56,8 @@ public:
     {
     }
 
+    //! From start(): a flowgraph may run again after its end.
+    void restart();
     void forecast(gr_vector_int& required);
     int work(int noutput_items,
              const gr_vector_int& ninput_items,
@@ -67,6 +71,7 @@ private:
 
     bool input_ended() const;
     void collect(int available, const void* items);
+    void take_news();
     void finish(bool input_over);
     int emit(int room, void* out);
 
@@ -77,7 +82,8 @@ private:
 
     state d_state = state::collect;
     collected_frame d_frame;
-    int d_new = 0; // lines of it that were in no frame before
+    std::vector<frame_tag> d_news; // of this stretch, for the next frame
+    int d_new = 0;                 // lines of it that were in no frame before
     bool d_input_over = false;
     bool d_anew = false; // the next frame shares no lines with this one
     int d_rows = 0;

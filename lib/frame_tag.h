@@ -85,6 +85,15 @@ public:
                                       : pmt::init_f64vector(values.size(), values));
     }
 
+    //! A field as in another one, or not there as in that.
+    frame_tag& copy(const char* key, const frame_tag& from)
+    {
+        if (from.has(key))
+            return put(key, from.get(key));
+        d_dict = pmt::dict_delete(d_dict, pmt::mp(key));
+        return *this;
+    }
+
     const pmt::pmt_t& dict() const { return d_dict; }
 
 private:

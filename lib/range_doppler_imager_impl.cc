@@ -114,6 +114,7 @@ range_doppler_imager_impl::range_doppler_imager_impl(
 
 bool range_doppler_imager_impl::start()
 {
+    d_flow.restart();
     start_stage(*this);
     return block::start();
 }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "rcmc_impl.h"
 #include "device_ring.h"
+#include "frame_check.h"
 #include "guarded_work.h"
 #include <algorithm>
-#include <cmath>
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sar/kernel/core/errors.h>
 
@@ -158,34 +158,18 @@ void rcmc_impl::migrate(int rows, const char* in, char* out)
 void rcmc_impl::begin_frame(const frame_tag& frame)
 {
     const range_doppler_frame& f = d_kernel->plan().frame();
-    const std::string domain = frame.text("domain");
-    if (!domain.empty() && domain != "range_doppler")
-        throw std::runtime_error(sentence("sar_frame has the domain '",
-                                          domain,
-                                          "', but rcmc takes rows of the range-Doppler "
-                                          "domain: expected those of azimuth_fft"));
-    if (const double n = frame.number("samples", f.cols); n != f.cols)
-        throw std::runtime_error(sentence("sar_frame has ",
-                                          n,
-                                          " samples a row, but acq.samples * "
-                                          "oversampling is ",
-                                          f.cols));
-    if (const double n = frame.number("rows", f.rows); n != f.rows)
-        throw std::runtime_error(sentence("sar_frame has ",
-                                          n,
-                                          " rows, but with lines and fft_length of rcmc "
-                                          "there are ",
-                                          f.rows));
-    if (const double prf_hz = frame.number("prf_hz", f.prf_hz);
-        !(std::abs(prf_hz - f.prf_hz) <= 1e-9 * f.prf_hz))
-        throw std::runtime_error(sentence("sar_frame has a prf_hz of ",
-                                          prf_hz,
-                                          " Hz, but acq.prf_hz is ",
-                                          f.prf_hz,
-                                          " Hz"));
-    const std::vector<double> centroid = frame.numbers("doppler_centroid_hz");
-    d_kernel->set_centroid(
-        frame.has("centroid_from") && !centroid.empty() ? centroid : d_own_centroid);
+    frame_check(frame, "rcmc")
+        .domain({ "range_doppler" }, "connect azimuth_fft before it")
+        .same("rows", f.rows, 0, "fft_length")
+        .same("lines", f.lines, 0, "lines")
+        .same("samples", f.cols, 0, "acq.samples * oversampling")
+        .same("prf_hz", f.prf_hz, 1e-9 * f.prf_hz, "acq.prf_hz")
+        .same("spacing_m", f.spacing_m, 1e-6 * f.spacing_m, "acq and oversampling")
+        .same("slant_range_first_m",
+              f.line_first_m,
+              1e-3 * f.spacing_m,
+              "acq.slant_range_first_m");
+    d_kernel->set_centroid(centroid_of(frame, d_own_centroid));
     d_row = 0;
 }
 

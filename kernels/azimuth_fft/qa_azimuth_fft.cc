@@ -259,9 +259,11 @@ BOOST_AUTO_TEST_CASE(errors_name_parameter_value_and_expectation)
     BOOST_TEST(message(size(9, 8, 8)).find("rows is 8; expected") == 0u);
     BOOST_TEST(message(size(8, 8, 0)).find("cols is 0; expected") == 0u);
     BOOST_TEST(message(size(8, 1 << 22, 8)).find("rows is 4194304; expected") == 0u);
+#ifndef __SANITIZE_ADDRESS__ // it ends the program where there is no memory
     BOOST_TEST(message(size(1 << 20, 1 << 20, 1 << 28))
                    .find("no memory for a frame of 1048576 rows x 268435456 samples: "
                          "2251799813685248 bytes needed; use") == 0u);
+#endif
     azimuth_fft_params p = size(8, 8, 8);
     p.inverse = p.overlap = true;
     BOOST_TEST(message(p).find("overlap is true with the inverse") == 0u);

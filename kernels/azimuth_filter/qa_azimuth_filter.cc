@@ -531,6 +531,7 @@ BOOST_AUTO_TEST_CASE(errors_name_parameter_value_and_expectation)
                0u);
     BOOST_TEST(message(1, NAN, 64, "rect").find("bandwidth_hz is nan Hz; expected") ==
                0u);
+#ifndef __SANITIZE_ADDRESS__ // it ends the program where there is no memory
     acquisition_fields a = radar(0);
     a.samples = 1 << 24;
     azimuth_filter_params p = filter(a, "zero_doppler", "rect", 1 << 20);
@@ -543,6 +544,7 @@ BOOST_AUTO_TEST_CASE(errors_name_parameter_value_and_expectation)
                        "no memory for 8 looks of 1048576 rows x 16777216 cells: "
                        "1125899906842624 bytes needed; use") == 0u);
     }
+#endif
 
     const auto f =
         azimuth_filter::make(filter(radar(0), "zero_doppler", "rect", 16, 16), cpu);

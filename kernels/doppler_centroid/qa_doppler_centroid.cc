@@ -316,7 +316,13 @@ BOOST_AUTO_TEST_CASE(incomplete_frame)
     const auto whole = doppler_centroid::make(
         { acquisition(fields_of(s)), 1700, 1, {}, 0 }, choose_target(backend::cpu));
     // what an earlier frame left must not count
-    const std::vector<cf32> other(1700 * 384, cf32{ 5, -3 });
+    scene before;
+    before.centroid_hz = -1550; // the same fraction of the PRF
+    before.lines = 1700;
+    before.points = 100;
+    std::vector<cf32> other = lines_of(before);
+    for (cf32& v : other)
+        v = 20.0f * v;
     whole->take(other.data(), 0, 1700);
     whole->estimate(1700);
     whole->take(x.data(), 0, 1024);

@@ -125,6 +125,67 @@ def test_a_new_recording_begins_a_frame():
     assert difference_db(image[200:], alone) < -120
 
 
+@pytest.mark.parametrize("stages", [False, True], ids=["fused", "stages"])
+def test_a_centroid_for_each_frame_keeps_a_strip_whole(stages):
+    """doppler_centroid says something of each of its frames; those of a strip go on all the
+    same, each with the newest centroid."""
+    acq = strip()
+    raw = noise(1000, 320)
+    given = sar.doppler_centroid(acq, 300, given=[20.0], backend="cpu")
+    compression = sar.pulse_compression(acq, backend="cpu")
+    args = dict(bandwidth_hz=60, output="valid", backend="cpu")
+    known = strip(doppler_centroid_hz=20.0)
+    lines, hop = 500, 150
+
+    def chain(a):
+        return [sar.azimuth_fft(a, lines, 1024, hop, backend="cpu"),
+                sar.rcmc(a, lines, 1024, backend="cpu"),
+                sar.azimuth_filter(a, lines, 1024, hop=hop, **args)]
+
+    if stages:
+        image, tags = run([compression, given, *chain(acq)], raw)
+        right, expected = run([sar.pulse_compression(known, backend="cpu"), *chain(known)], raw)
+    else:  # raw lines have no block in front of the imager: tags by hand
+        frame = dict(domain="raw", doppler_centroid_hz=20.0, centroid_from="given")
+        image, tags = run(
+            [sar.range_doppler_imager(acq, lines, 1024, hop, **args)], raw,
+            [tag(0, **frame, time_s=5.0)] + [
+                tag(k, **frame, first_line=k, time_s=77.0, continues=True) for k in (300, 600, 900)])
+        right, expected = run([sar.range_doppler_imager(known, lines, 1024, hop, **args)], raw)
+    assert len(tags) == len(expected) == 5  # the last one incomplete
+    for a, b in zip(tags, expected):
+        for key in ("first_pulse", "pulses", "complete", "rows", "doppler_centroid_hz"):
+            assert a[key] == b[key], key
+        assert a["centroid_from"] == "given"
+        if not stages:
+            assert a["time_s"] == 5.0 + a["first_pulse"] / 250
+    # the strip lies in the middle of what is valid for the acquisition's own centroid: 0
+    shift = round((tags[0]["origin_m"][0] - expected[0]["origin_m"][0]) / (60.0 / 250))
+    n = hop - abs(shift)
+    for k in range(4):
+        a = image[k * hop:][max(0, -shift):][:n]
+        b = right[k * hop:][max(0, shift):][:n]
+        assert difference_db(a, b) < -80
+
+
+def test_runs_again_after_its_end():
+    acq = strip()
+    raw = noise(250, 320)
+    block = sar.range_doppler_imager(acq, 200, backend="cpu")
+    source = blocks.vector_source_c(raw.ravel(), False, 320)
+    sink = blocks.vector_sink_c(320)
+    tb = gr.top_block()
+    tb.connect(source, block, sink)
+    tb.run()
+    first = np.array(sink.data())
+    source.rewind()
+    sink.reset()
+    tb.run()
+    assert block.error() == ""
+    assert block.images() == 4
+    np.testing.assert_array_equal(first, np.array(sink.data()))
+
+
 def test_centroid_of_the_tag_counts_when_it_says_where_it_comes_from():
     raw = noise(200, 320)
     given = strip(doppler_centroid_hz=400.0)
