@@ -23,13 +23,14 @@ top=$work/gr-sar-gpu
 site=/usr/lib/python3/dist-packages
 mkdir -p "$top"/{lib,bin,py/lib,py/site/gnuradio,tests,data,python/sar}
 
-# our own: library, module, tests, recordings
+# our own: library, module, recordings, and the tests that use a GPU (each holds all kernels,
+# so those of the CPU stay here)
 cp -L "$build"/lib/libgnuradio-sar.so* "$top/lib/"
 cp -rL "$build/test_modules/gnuradio/sar" "$top/py/site/gnuradio/"
 cp "$root"/python/sar/{conftest.py,qa_*.py} "$top/tests/"
 cp "$root"/python/sar/gr_sar "$top/python/sar/"
 cp -r "$root/docs" "$root/examples" "$top/"
-find "$build/kernels" "$build/lib" -maxdepth 1 \( -name 'qa_*' -o -name 'bench_*' \) -type f -executable -exec cp {} "$top/tests/" \;
+find "$build/kernels" "$build/lib" -maxdepth 1 \( -name 'qa_*_gpu' -o -name qa_device_ring -o -name 'bench_*' \) -type f -executable -exec cp {} "$top/tests/" \;
 cp "$root"/cmake/gpu_check.sh "$top/check"
 cp "$root"/cmake/{cuda_trace.cc,gpu_trace_flowgraph.py} "$top/tests/"
 rm -f "$top/tests/qa_grc.py" # GRC itself does not travel
@@ -59,5 +60,6 @@ cp -a $site/py.py "$top/py/site/" 2>/dev/null || true
 find "$top/py" \( -name __pycache__ -o -name tests -o -name '*.pyi' -o -name '*.html' \) -prune -exec rm -rf {} +
 find "$top" \( -name '*.so*' -o -path '*/tests/*_*' ! -name '*.py' ! -name '*.cc' \) -type f -exec strip --strip-unneeded {} + 2>/dev/null || true
 mkdir -p "$out"
-tar cf - -C "$work" gr-sar-gpu | xz -T2 -"${SAR_XZ:-1}" >"$out/bundle.txz"
+tar cf - -C "$work" gr-sar-gpu |
+    xz --lzma2=preset=3,dict=256MiB >"$out/bundle.txz" # the tests hold the same kernels: seen once
 ls -l "$out/bundle.txz"
