@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define BOOST_TEST_MODULE azimuth_fft_gpu
 #include "../cuda/gpu_test.h"
+
+#include "../core/qa_tools.h"
 #include "azimuth_fft.h"
 #include <algorithm>
 #include <boost/test/data/test_case.hpp>
@@ -46,18 +48,6 @@ std::vector<char> stored(const std::vector<cf32>& v, line_storage s, int cols)
     for (std::size_t i = 0; i < n; ++i)
         store_line(s, v.data() + i * cols, cols, lines.data() + i * line_bytes(s, cols));
     return lines;
-}
-
-double difference_db(const std::vector<cf32>& a, const std::vector<cf32>& b)
-{
-    BOOST_REQUIRE_EQUAL(a.size(), b.size());
-    double error = 0;
-    double power = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        error += norm(a[i] - b[i]);
-        power += norm(b[i]);
-    }
-    return error == 0 ? -300 : 10 * std::log10(error / power);
 }
 
 //! Frames of a stream through both, \p hop lines apart.

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define BOOST_TEST_MODULE azimuth_filter_gpu
 #include "../cuda/gpu_test.h"
+
+#include "../core/qa_tools.h"
 #include "azimuth_filter.h"
 #include <algorithm>
 #include <boost/test/data/test_case.hpp>
@@ -48,18 +50,6 @@ std::vector<char> noise(line_storage s, int rows, int cols)
         store_line(s, line.data(), cols, v.data() + k * line_bytes(s, cols));
     }
     return v;
-}
-
-double difference_db(const std::vector<cf32>& a, const std::vector<cf32>& b)
-{
-    BOOST_REQUIRE_EQUAL(a.size(), b.size());
-    double error = 0;
-    double power = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        error += norm(a[i] - b[i]);
-        power += norm(b[i]);
-    }
-    return error == 0 ? -300 : 10 * std::log10(error / power);
 }
 
 //! A frame of \p taken rows, through both.

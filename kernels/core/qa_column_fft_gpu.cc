@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define BOOST_TEST_MODULE column_fft_gpu
 #include "../cuda/gpu_test.h"
+
 #include "column_fft.h"
+#include "qa_tools.h"
 #include <boost/test/data/test_case.hpp>
 #include <cmath>
 #include <random>
@@ -11,16 +13,6 @@ using gr::sar::gpu_test::device_values;
 namespace data = boost::unit_test::data;
 
 namespace {
-
-double difference_db(const std::vector<cf32>& a, const std::vector<cf32>& b)
-{
-    double error = 0, power = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        error += norm(a[i] - b[i]);
-        power += norm(b[i]);
-    }
-    return 10 * std::log10(error / power + 1e-30);
-}
 
 } // namespace
 

@@ -13,6 +13,8 @@
 #include <atomic>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include "qa_tools.h"
 #include <cmath>
 #include <complex>
 #include <functional>
@@ -27,24 +29,6 @@ namespace {
 
 constexpr double not_a_number = std::numeric_limits<double>::quiet_NaN();
 constexpr double infinite = std::numeric_limits<double>::infinity();
-
-//! The sentence of what `f` throws, or "no error".
-std::string sentence_of(const std::function<void()>& f)
-{
-    try {
-        f();
-    } catch (const std::exception& e) {
-        return e.what();
-    }
-    return "no error";
-}
-
-bool has(const std::string& text, const std::string& part)
-{
-    if (text.find(part) == std::string::npos)
-        BOOST_TEST_MESSAGE("'" << part << "' is not in: " << text);
-    return text.find(part) != std::string::npos;
-}
 
 acquisition_fields pulsed()
 {

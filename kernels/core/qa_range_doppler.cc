@@ -7,6 +7,8 @@
 #include "range_doppler.h"
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include "qa_tools.h"
 #include <complex>
 #include <functional>
 #include <limits>
@@ -17,23 +19,6 @@ namespace data = boost::unit_test::data;
 using complex_double = std::complex<double>;
 
 namespace {
-
-std::string sentence_of(const std::function<void()>& f)
-{
-    try {
-        f();
-    } catch (const std::exception& e) {
-        return e.what();
-    }
-    return "no error";
-}
-
-bool has(const std::string& text, const std::string& part)
-{
-    if (text.find(part) == std::string::npos)
-        BOOST_TEST_MESSAGE("'" << part << "' is not in: " << text);
-    return text.find(part) != std::string::npos;
-}
 
 //! RADARSAT-1, fine beam: squint through a centroid of 5.5 PRF.
 acquisition_fields radarsat()

@@ -4,6 +4,8 @@
 #include "qa_centroid_scene.h"
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include "../core/qa_tools.h"
 #include <cstring>
 #include <functional>
 #include <limits>
@@ -32,23 +34,6 @@ centroid_estimate estimate(const scene& s, int order = 0)
 {
     return estimate({ acquisition(fields_of(s)), s.lines, s.oversampling, {}, order },
                     lines_of(s));
-}
-
-std::string sentence_of(const std::function<void()>& f)
-{
-    try {
-        f();
-    } catch (const std::invalid_argument& e) {
-        return e.what();
-    }
-    return "no error";
-}
-
-bool has(const std::string& text, const std::string& part)
-{
-    if (text.find(part) == std::string::npos)
-        BOOST_TEST_MESSAGE("'" << part << "' is not in: " << text);
-    return text.find(part) != std::string::npos;
 }
 
 //! Ground without contrast, as lines: a complex AR(1) process at each range frequency,

@@ -4,6 +4,7 @@
 // What the tests of the imager share: a recording, a point in it, and the chain of
 // stages.
 
+#include "../core/qa_tools.h"
 #include "range_doppler_imager.h"
 #include <cmath>
 #include <complex>
@@ -145,18 +146,6 @@ inline std::vector<cf32> form_by_stages(const range_doppler_imager_params& p,
     std::vector<cf32> image(rows.size() * p.band.looks);
     filter->give(image.data(), 0, f.rows * p.band.looks);
     return image;
-}
-
-inline double difference_db(const std::vector<cf32>& a, const std::vector<cf32>& b)
-{
-    double error = 0, power = 0;
-    for (std::size_t i = 0; i < a.size(); ++i) {
-        error += norm(a[i] - b[i]);
-        power += norm(b[i]);
-    }
-    if (a.size() != b.size() || (power == 0 && error > 0))
-        return 300;
-    return power == 0 ? -300 : 10 * std::log10(error / power + 1e-30);
 }
 
 } // namespace kernel

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define BOOST_TEST_MODULE range_doppler_imager
-#include "qa_imager_scene.h"
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include "qa_imager_scene.h"
 #include <cmath>
 
 using namespace gr::sar;

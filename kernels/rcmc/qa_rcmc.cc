@@ -4,6 +4,8 @@
 #include "qa_rcmc_scene.h"
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+
+#include "../core/qa_tools.h"
 #include <functional>
 #include <limits>
 
@@ -51,23 +53,6 @@ std::vector<cd> migrate(rcmc& k, const std::vector<cd>& line, int row = 0, int r
     std::vector<cf32> out(line.size());
     k.process(in.data(), out.data(), row, rows);
     return to_cd(out);
-}
-
-std::string sentence_of(const std::function<void()>& f)
-{
-    try {
-        f();
-    } catch (const std::exception& e) {
-        return e.what();
-    }
-    return "no error";
-}
-
-bool has(const std::string& text, const std::string& part)
-{
-    if (text.find(part) == std::string::npos)
-        BOOST_TEST_MESSAGE("'" << part << "' is not in: " << text);
-    return text.find(part) != std::string::npos;
 }
 
 } // namespace

@@ -57,6 +57,41 @@ def backends():
     return ["cpu", "emulated", cuda]
 
 
+# ---- tags -------------------------------------------------------------------------------
+
+
+def tag(offset, key, value):
+    """A tag with a pmt value."""
+    import pmt
+    from gnuradio import gr
+
+    t = gr.tag_t()
+    t.offset, t.key, t.value = offset, pmt.intern(key), value
+    return t
+
+
+def dict_tag(key, offset, fields):
+    """A tag whose value is a dictionary; tuples and lists of numbers become f64 vectors."""
+    import pmt
+
+    d = pmt.make_dict()
+    for k, v in fields.items():
+        if isinstance(v, (list, tuple)):
+            v = pmt.init_f64vector(len(v), list(v))
+        d = pmt.dict_add(d, pmt.intern(k), v if isinstance(v, pmt.pmt_base) else pmt.to_pmt(v))
+    return tag(offset, key, d)
+
+
+def frame_tag(offset, **fields):
+    """sar_frame"""
+    return dict_tag("sar_frame", offset, fields)
+
+
+def image_tag(offset, **fields):
+    """sar_image"""
+    return dict_tag("sar_image", offset, fields)
+
+
 # ---- to_device, to_host, tee: what their tests share ------------------------------------
 
 VLEN, ITEMS = 1000, 500

@@ -4,7 +4,7 @@
 import numpy as np
 import pmt
 import pytest
-from conftest import backends
+from conftest import backends, frame_tag
 from gnuradio import blocks, gr, sar
 
 SAMPLES = 50
@@ -22,19 +22,6 @@ def noise(lines, samples=SAMPLES, seed=1):
     r = np.random.default_rng(seed)
     x = r.normal(size=(lines, samples)) + 1j * r.normal(size=(lines, samples))
     return x.astype(np.complex64)
-
-
-def frame_tag(offset, **fields):
-    t = gr.tag_t()
-    t.offset = offset
-    t.key = pmt.intern("sar_frame")
-    d = pmt.make_dict()
-    for k, v in fields.items():
-        if isinstance(v, (list, tuple)):
-            v = pmt.init_f64vector(len(v), list(v))
-        d = pmt.dict_add(d, pmt.intern(k), v if isinstance(v, pmt.pmt_base) else pmt.to_pmt(v))
-    t.value = d
-    return t
 
 
 def run(block, x, tags=(), bytes_out=None, buffer=None):

@@ -4,7 +4,7 @@
 import numpy as np
 import pmt
 import pytest
-from conftest import backends
+from conftest import backends, frame_tag
 from gnuradio import blocks, gr, sar
 
 C = sar.speed_of_light
@@ -48,19 +48,6 @@ def rows_of_points(rows, centroid, geometry, lines_at):
     slope = C * r0 / (2 * F0 * V**2 * factor(f) ** 3)
     phase = -4 * np.pi * F0 / C * r0 * factor(f) - np.pi / 4 - 2 * np.pi * f * t0
     return (PRF * np.sqrt(slope) * np.exp(1j * phase)).astype(np.complex64), first
-
-
-def frame_tag(offset, **fields):
-    t = gr.tag_t()
-    t.offset = offset
-    t.key = pmt.intern("sar_frame")
-    d = pmt.make_dict()
-    for k, v in fields.items():
-        if isinstance(v, (list, tuple)):
-            v = pmt.init_f64vector(len(v), list(v))
-        d = pmt.dict_add(d, pmt.intern(k), v if isinstance(v, pmt.pmt_base) else pmt.to_pmt(v))
-    t.value = d
-    return t
 
 
 def run(block, x, tags=()):

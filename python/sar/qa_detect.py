@@ -4,6 +4,7 @@
 import numpy as np
 import pmt
 import pytest
+from conftest import image_tag, tag
 from gnuradio import blocks, gr, sar
 
 
@@ -34,23 +35,6 @@ def run(block, x, cols_out, tags=(), out_buffer=None):
     top.connect(source, block, sink)
     top.run()
     return np.array(sink.data()).reshape(-1, cols_out), sink.tags()
-
-
-def tag(offset, key, value):
-    t = gr.tag_t()
-    t.offset = offset
-    t.key = pmt.intern(key)
-    t.value = value
-    return t
-
-
-def image_tag(offset, **fields):
-    d = pmt.make_dict()
-    for k, v in fields.items():
-        if isinstance(v, tuple):
-            v = pmt.init_f64vector(len(v), list(v))
-        d = pmt.dict_add(d, pmt.intern(k), v if isinstance(v, pmt.pmt_base) else pmt.to_pmt(v))
-    return tag(offset, "sar_image", d)
 
 
 @pytest.mark.parametrize("backend", ["cpu", "emulated", "auto"])

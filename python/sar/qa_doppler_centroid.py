@@ -5,7 +5,7 @@ import os
 import numpy as np
 import pmt
 import pytest
-from conftest import backends
+from conftest import backends, frame_tag
 from gnuradio import blocks, gr, sar
 
 from gnuradio.sar import reference
@@ -40,14 +40,6 @@ def points(acq, lines, centroid, count=20, noise=0.2, seed=1):
         x += ((a * np.exp(-4j * np.pi * r / wavelength))[:, None]
               * np.sinc(2 * acq.bandwidth_hz() / reference.C * (cells - r[:, None])))
     return x.astype(np.complex64)
-
-
-def frame_tag(offset, **fields):
-    t = gr.tag_t()
-    t.offset = offset
-    t.key = pmt.intern("sar_frame")
-    t.value = pmt.to_pmt(fields)
-    return t
 
 
 def run(block, x, tags=(), out_buffer=None):

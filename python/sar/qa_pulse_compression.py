@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pmt
 import pytest
-from conftest import backends
+from conftest import backends, frame_tag, tag
 from gnuradio import blocks, gr, sar
 
 C = sar.speed_of_light
@@ -50,21 +50,6 @@ def run(block, lines, vlen_out, tags=(), buffer=None):
     top.connect(source, block, sink)
     top.run()
     return np.array(sink.data()).reshape(-1, vlen_out), sink.tags()
-
-
-def tag(offset, key, value):
-    t = gr.tag_t()
-    t.offset = offset
-    t.key = pmt.intern(key)
-    t.value = value
-    return t
-
-
-def frame_tag(offset, **fields):
-    d = pmt.make_dict()
-    for k, v in fields.items():
-        d = pmt.dict_add(d, pmt.intern(k), pmt.to_pmt(v))
-    return tag(offset, "sar_frame", d)
 
 
 @pytest.mark.parametrize("backend", ["cpu", "emulated", "auto"])

@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pmt
 import pytest
-from conftest import backends
+from conftest import backends, frame_tag
 from gnuradio import blocks, gr, sar
 
 C = sar.speed_of_light
@@ -23,16 +23,6 @@ def strip(samples=320, **more):
 def noise(lines, samples, seed=1):
     v = np.random.default_rng(seed).normal(size=(lines, samples, 2)).astype(np.float32)
     return v.view(np.complex64)[..., 0]
-
-
-def tag(offset, **fields):
-    t = gr.tag_t()
-    t.offset = offset
-    t.key = pmt.intern("sar_frame")
-    t.value = pmt.make_dict()
-    for k, v in fields.items():
-        t.value = pmt.dict_add(t.value, pmt.intern(k), pmt.to_pmt(v))
-    return t
 
 
 def run(stages, lines, tags=()):
@@ -79,12 +69,11 @@ def test_overlapping_frames_join_to_one_strip(backend):
     """Consecutive frames' valid rows are those of one long frame."""
     acq = strip(doppler_centroid_hz=70.0)
     raw = noise(1500, 320)
-    whole = sar.range_doppler_imager(acq, 1500, 2048, bandwidth_hz=100, output="valid",
-                                     backend=backend)
+    band = dict(bandwidth_hz=100, azimuth_window="hamming", output="valid", backend=backend)
+    whole = sar.range_doppler_imager(acq, 1500, 2048, **band)
     reference, (long_tag,) = run([whole], raw)
     lines = whole.aperture_lines() + 250
-    block = sar.range_doppler_imager(acq, lines, 2 * lines, hop=200, bandwidth_hz=100,
-                                     output="valid", backend=backend)
+    block = sar.range_doppler_imager(acq, lines, 2 * lines, hop=200, **band)
     assert block.image_rows() == 200
     joined, tags = run([block], raw)
     full = [t for t in tags if t["complete"]]
@@ -95,8 +84,8 @@ def test_overlapping_frames_join_to_one_strip(backend):
         offset = round((t["origin_m"][0] - long_tag["origin_m"][0]) / step)
         rows = slice(max(0, offset), offset + 200)
         part = joined[200 * i : 200 * (i + 1)][max(0, -offset) :]
-        # truncation of a matched filter's band in a shorter frame: its side lobes only
-        assert difference_db(part, reference[rows][: len(part)]) < -25
+        # the band's edges reach beyond any frame: what the window leaves of them
+        assert difference_db(part, reference[rows][: len(part)]) < -45
         if i:
             assert t["origin_m"][0] - full[i - 1]["origin_m"][0] == pytest.approx(200 * step)
 
@@ -118,7 +107,7 @@ def test_a_new_recording_begins_a_frame():
     acq = strip()
     raw = noise(350, 320)
     image, tags = run([sar.range_doppler_imager(acq, 200, backend="cpu")], raw,
-                      [tag(0, domain="raw", prf_hz=250.0), tag(150, domain="raw", prf_hz=250.0)])
+                      [frame_tag(0, domain="raw", prf_hz=250.0), frame_tag(150, domain="raw", prf_hz=250.0)])
     assert [t["complete"] for t in tags] == [False, True]
     assert [t["first_pulse"] for t in tags] == [0, 0]
     alone, _ = run([sar.range_doppler_imager(acq, 200, backend="cpu")], raw[150:])
@@ -149,8 +138,8 @@ def test_a_centroid_for_each_frame_keeps_a_strip_whole(stages):
         frame = dict(domain="raw", doppler_centroid_hz=20.0, centroid_from="given")
         image, tags = run(
             [sar.range_doppler_imager(acq, lines, 1024, hop, **args)], raw,
-            [tag(0, **frame, time_s=5.0)] + [
-                tag(k, **frame, first_line=k, time_s=77.0, continues=True) for k in (300, 600, 900)])
+            [frame_tag(0, **frame, time_s=5.0)] + [
+                frame_tag(k, **frame, first_line=k, time_s=77.0, continues=True) for k in (300, 600, 900)])
         right, expected = run([sar.range_doppler_imager(known, lines, 1024, hop, **args)], raw)
     assert len(tags) == len(expected) == 5  # the last one incomplete
     for a, b in zip(tags, expected):
@@ -192,7 +181,7 @@ def test_centroid_of_the_tag_counts_when_it_says_where_it_comes_from():
     right, _ = run([sar.range_doppler_imager(given, 200, backend="cpu")], raw)
     for more, same in ((dict(centroid_from="estimate"), True), (dict(), False)):
         image, tags = run([sar.range_doppler_imager(strip(), 200, backend="cpu")], raw,
-                          [tag(0, domain="raw", doppler_centroid_hz=400.0, **more)])
+                          [frame_tag(0, domain="raw", doppler_centroid_hz=400.0, **more)])
         assert (difference_db(image, right) < -100) == same
         assert tags[0]["doppler_centroid_hz"] == (400.0 if same else 0.0)
 
@@ -206,7 +195,7 @@ def test_centroid_of_the_tag_counts_when_it_says_where_it_comes_from():
 def test_contradicting_tags_end_the_flowgraph(fields, sentence):
     raw = noise(200, 320)
     block = sar.range_doppler_imager(strip(), 200, backend="cpu")
-    source = blocks.vector_source_c(raw.ravel(), False, 320, [tag(0, **fields)])
+    source = blocks.vector_source_c(raw.ravel(), False, 320, [frame_tag(0, **fields)])
     sink = blocks.vector_sink_c(320)
     tb = gr.top_block()
     tb.connect(source, block, sink)

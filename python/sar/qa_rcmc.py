@@ -6,7 +6,7 @@ import inspect
 import numpy as np
 import pmt
 import pytest
-from conftest import backends
+from conftest import backends, frame_tag, tag
 from gnuradio import blocks, gr, sar
 
 C = sar.speed_of_light
@@ -65,21 +65,9 @@ def expected_peak(acq, cell, rows=ROWS, centroid=None):
     return np.exp(-4j * np.pi / C * acq.carrier_hz * closest * d)
 
 
-def tag(offset, key, value):
-    t = gr.tag_t()
-    t.offset = offset
-    t.key = pmt.intern(key)
-    t.value = value
-    return t
-
-
-def frame_tag(offset, **fields):
-    fields = {**dict(domain="range_doppler", samples=SAMPLES, rows=ROWS, prf_hz=PRF), **fields}
-    d = pmt.make_dict()
-    for k, v in fields.items():
-        v = v if isinstance(v, pmt.pmt_base) else pmt.to_pmt(v)
-        d = pmt.dict_add(d, pmt.intern(k), v)
-    return tag(offset, "sar_frame", d)
+def rows_tag(offset, **fields):
+    return frame_tag(offset, **{**dict(domain="range_doppler", samples=SAMPLES, rows=ROWS, prf_hz=PRF),
+                                **fields})
 
 
 def run(block, rows, tags=(), at_once=None):
@@ -114,7 +102,7 @@ def test_a_point_is_straightened(backend, at_once):
 def test_rows_are_counted_from_the_tag():
     acq = airborne()
     rows = frame_of_point(acq, 150)
-    tags = [frame_tag(3), tag(4, "other", pmt.from_long(7)), frame_tag(3 + ROWS)]
+    tags = [rows_tag(3), tag(4, "other", pmt.from_long(7)), rows_tag(3 + ROWS)]
     out, passed = run(sar.rcmc(acq, ROWS, ROWS, backend="cpu"),
                       np.concatenate([rows[:3], rows, rows[:5]]), tags, at_once=4)
     assert len(out) == 3 + ROWS + 5
@@ -126,7 +114,7 @@ def test_rows_are_counted_from_the_tag():
 @pytest.mark.parametrize("geometry", ["zero_doppler", "centroid"])
 def test_frame_tag_is_carried_on(geometry):
     acq = airborne()
-    tags = [frame_tag(0, frame=5, lines=ROWS, complete=True, doppler_centroid_hz=900.0,
+    tags = [rows_tag(0, frame=5, lines=ROWS, complete=True, doppler_centroid_hz=900.0,
                       slant_range_first_m=8000.0, time_s=1.5)]
     block = sar.rcmc(acq, ROWS, ROWS, geometry=geometry, backend="cpu")
     _, passed = run(block, np.zeros((ROWS, SAMPLES)), tags)
@@ -145,11 +133,11 @@ def test_an_estimated_centroid_is_used_and_only_then():
     squinted = frame_of_point(acq, 150, centroid=900.0)
     straight = frame_of_point(acq, 150)
     tags = [
-        frame_tag(0, doppler_centroid_hz=900.0, centroid_from="estimate"),
-        frame_tag(ROWS, doppler_centroid_hz=900.0), # of the acquisition, as it seems
-        frame_tag(2 * ROWS, doppler_centroid_hz=pmt.init_f64vector(2, [900.0, 0.0]),
+        rows_tag(0, doppler_centroid_hz=900.0, centroid_from="estimate"),
+        rows_tag(ROWS, doppler_centroid_hz=900.0), # of the acquisition, as it seems
+        rows_tag(2 * ROWS, doppler_centroid_hz=pmt.init_f64vector(2, [900.0, 0.0]),
                   centroid_from="given"),
-        frame_tag(3 * ROWS),
+        rows_tag(3 * ROWS),
     ]
     block = sar.rcmc(acq, ROWS, ROWS, backend="cpu")
     out, passed = run(block, np.concatenate([squinted, straight, squinted, straight]), tags)
@@ -180,7 +168,7 @@ def test_an_estimated_centroid_is_used_and_only_then():
 )
 def test_frame_tag_that_disagrees_ends_the_flowgraph(fields, parts):
     block = sar.rcmc(airborne(), ROWS, ROWS, backend="cpu")
-    run(block, np.zeros((ROWS, SAMPLES)), [frame_tag(0, **fields)])
+    run(block, np.zeros((ROWS, SAMPLES)), [rows_tag(0, **fields)])
     for part in parts:
         assert part in block.error()
 
