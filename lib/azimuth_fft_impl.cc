@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "azimuth_fft_impl.h"
-#include "device_ring.h"
 #include "frame_check.h"
-#include "guarded_work.h"
+#include "item_bytes.h"
 #include <algorithm>
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sar/kernel/core/errors.h>
@@ -17,29 +16,6 @@ namespace {
 const name_table<bool, 2> directions = { "direction",
                                          { { { false, "forward" },
                                              { true, "inverse" } } } };
-
-int stream_item(const acquisition& acq, int oversampling, line_storage s)
-{
-    require(oversampling >= 1,
-            "oversampling is ",
-            oversampling,
-            "; expected 1 or more output samples per input sample");
-    const double samples = static_cast<double>(acq->samples) * oversampling;
-    require(samples < 1 << 28,
-            "acq.samples * oversampling is ",
-            samples,
-            "; expected at most 2^28 - 1, the largest vector of a stream");
-    return static_cast<int>(line_bytes(s, static_cast<int>(samples)));
-}
-
-std::vector<double> centroid_coefficients(const acquisition& acq)
-{
-    std::vector<double> c = { acq->doppler_centroid_hz };
-    c.insert(c.end(),
-             acq->doppler_centroid_slopes.begin(),
-             acq->doppler_centroid_slopes.end());
-    return c;
-}
 
 } // namespace
 
@@ -80,7 +56,7 @@ azimuth_fft::sptr azimuth_fft::make(const acquisition& acq,
             "give one stream of lines");
     p.overlap = hop > 0 && hop < lines;
     (p.inverse ? p.input : p.output) = line_storage_from_name(storage);
-    stream_item(acq, oversampling, line_storage::single);
+    line_item(acq, oversampling);
     p.cols = acq->samples * oversampling;
     return gnuradio::make_block_sptr<azimuth_fft_impl>(
         acq,
@@ -98,24 +74,22 @@ azimuth_fft_impl::azimuth_fft_impl(const acquisition& acq,
     : gr::block("azimuth_fft",
                 gr::io_signature::make(1,
                                        1,
-                                       stream_item(acq, oversampling, params.input),
+                                       line_item(acq, oversampling, params.input),
                                        stream_type(target)),
                 gr::io_signature::make(1,
                                        1,
-                                       stream_item(acq, oversampling, params.output),
+                                       line_item(acq, oversampling, params.output),
                                        stream_type(target))),
       d_acq(acq),
       d_axis(acq.compressed_axis(oversampling)),
       d_hop(hop),
-      d_centroid(centroid_coefficients(acq)),
-      d_kernel(kernel::azimuth_fft::make(params, target)),
-      d_flow(*this, *this, d_kernel->frame_in(), hop)
+      d_centroid(acq.centroid_coefficients()),
+      d_kernel(kernel::azimuth_fft::make(params, target))
 {
+    d_flow.set_frames(d_kernel->frame_in(), hop);
     set_target(target);
     set_tag_propagation_policy(TPP_DONT);
-    // room for 64 rows at the reader and 64 at the writer, within 64 MiB
-    const long rows = (64 << 20) / output_signature()->sizeof_stream_item(0);
-    set_min_output_buffer(std::clamp(rows, 2L, 128L));
+    set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0)));
     d_logger->info("{:s}: frames of {:d} lines and {:d} rows of {:d} samples, {:d} from "
                    "one to the next, {:d} bytes, on {:s}",
                    directions.to_name(params.inverse),
@@ -131,41 +105,6 @@ int azimuth_fft_impl::row_bytes() const
 {
     const kernel::azimuth_fft_params& p = d_kernel->params();
     return static_cast<int>(line_bytes(p.inverse ? p.input : p.output, p.cols));
-}
-
-bool azimuth_fft_impl::start()
-{
-    d_flow.restart();
-    start_stage(*this);
-    return block::start();
-}
-
-bool azimuth_fft_impl::stop()
-{
-    try {
-        d_logger->info("{:d} frames", frames());
-        if (const std::uint64_t n = bad_lines())
-            d_logger->warn("{:d} lines held values that are not finite and were zeroed",
-                           n);
-    } catch (const std::exception& e) {
-        d_logger->error("{:s}", e.what());
-    }
-    return block::stop();
-}
-
-void azimuth_fft_impl::forecast(int, gr_vector_int& required)
-{
-    d_flow.forecast(required);
-}
-
-int azimuth_fft_impl::general_work(int noutput_items,
-                                   gr_vector_int& ninput_items,
-                                   gr_vector_const_void_star& input_items,
-                                   gr_vector_void_star& output_items)
-{
-    return guarded(*this, [&] {
-        return d_flow.work(noutput_items, ninput_items, input_items, output_items);
-    });
 }
 
 void azimuth_fft_impl::begin(const frame_tag& tag)
@@ -203,7 +142,7 @@ void azimuth_fft_impl::take(const void* items, int first, int count)
 int azimuth_fft_impl::finish(const collected_frame& frame)
 {
     d_kernel->transform(frame.lines);
-    ++d_frames;
+    ++d_done;
     if (!inverse()) {
         d_tag = spectrum_tag(frame);
         return d_kernel->frame_out();

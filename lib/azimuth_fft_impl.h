@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "frame_flow.h"
-#include <atomic>
+#include "frame_block.h"
 #include <gnuradio/sar/azimuth_fft.h>
 #include <gnuradio/sar/kernel/azimuth_fft/azimuth_fft.h>
 #include <memory>
@@ -11,7 +10,7 @@
 namespace gr {
 namespace sar {
 
-class azimuth_fft_impl final : public azimuth_fft, private frame_flow::client
+class azimuth_fft_impl final : public frame_block<azimuth_fft>
 {
 public:
     azimuth_fft_impl(const acquisition& acq,
@@ -20,17 +19,9 @@ public:
                      const kernel::azimuth_fft_params& params,
                      const compute_target& target);
 
-    bool start() override;
-    bool stop() override;
-    void forecast(int noutput_items, gr_vector_int& ninput_items_required) override;
-    int general_work(int noutput_items,
-                     gr_vector_int& ninput_items,
-                     gr_vector_const_void_star& input_items,
-                     gr_vector_void_star& output_items) override;
-
     int rows() const override { return d_kernel->params().rows; }
     int row_bytes() const override;
-    std::uint64_t frames() const override { return d_frames; }
+    std::uint64_t frames() const override { return d_done; }
     std::uint64_t bad_lines() const override { return d_kernel->bad_lines(); }
     std::uint64_t memory_bytes() const override { return d_kernel->bytes(); }
 
@@ -51,9 +42,7 @@ private:
     const int d_hop;
     const std::vector<double> d_centroid;
     std::unique_ptr<kernel::azimuth_fft> d_kernel;
-    frame_flow d_flow;
     frame_tag d_tag; // of the frame that goes out
-    std::atomic<std::uint64_t> d_frames{ 0 };
 };
 
 } // namespace sar

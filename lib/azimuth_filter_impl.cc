@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "azimuth_filter_impl.h"
-#include "device_ring.h"
 #include "frame_check.h"
-#include "guarded_work.h"
+#include "item_bytes.h"
 #include <algorithm>
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sar/kernel/core/errors.h>
@@ -16,17 +15,6 @@ namespace {
 
 const name_table<bool, 2> outputs = { "output",
                                       { { { false, "all" }, { true, "valid" } } } };
-
-int stream_item(const kernel::azimuth_filter_params& p, line_storage s)
-{
-    const double samples =
-        static_cast<double>(p.geometry.acq->samples) * p.geometry.oversampling;
-    require(samples >= 1 && samples < 1 << 28,
-            "acq.samples * oversampling is ",
-            samples,
-            "; expected 1 to 2^28 - 1, the largest vector of a stream");
-    return static_cast<int>(line_bytes(s, static_cast<int>(samples)));
-}
 
 } // namespace
 
@@ -44,10 +32,6 @@ azimuth_filter::sptr azimuth_filter::make(const acquisition& acq,
                                           const std::string& backend,
                                           int device)
 {
-    require(oversampling >= 1,
-            "oversampling is ",
-            oversampling,
-            "; expected 1 or more output samples per input sample");
     const bool valid_only = outputs.from_name(output);
     require(hop >= 0 && (hop == 0 || valid_only),
             "hop is ",
@@ -68,28 +52,29 @@ azimuth_filter_impl::azimuth_filter_impl(const kernel::azimuth_filter_params& pa
                                          bool valid_only,
                                          int hop,
                                          const compute_target& target)
-    : gr::block("azimuth_filter",
-                gr::io_signature::make(1,
-                                       1,
-                                       stream_item(params, params.input),
-                                       stream_type(target)),
-                gr::io_signature::make(1,
-                                       1,
-                                       stream_item(params, line_storage::single),
-                                       stream_type(target))),
+    : gr::block(
+          "azimuth_filter",
+          gr::io_signature::make(
+              1,
+              1,
+              line_item(params.geometry.acq, params.geometry.oversampling, params.input),
+              stream_type(target)),
+          gr::io_signature::make(
+              1,
+              1,
+              line_item(params.geometry.acq, params.geometry.oversampling),
+              stream_type(target))),
       d_kernel(kernel::azimuth_filter::make(params, target)),
       d_image(d_kernel->plan(), params.band, valid_only, hop),
       d_centroid(d_kernel->plan().centroid()),
       d_image_rows(d_image.part_of(d_kernel->plan()).count),
-      d_aperture_lines(d_kernel->plan().aperture_lines(params.band)),
-      d_flow(*this, *this, d_kernel->plan().frame().rows, d_kernel->plan().frame().rows)
+      d_aperture_lines(d_kernel->plan().aperture_lines(params.band))
 {
+    d_flow.set_frames(d_kernel->plan().frame().rows, d_kernel->plan().frame().rows);
     set_target(target);
     const range_doppler_frame& f = d_kernel->plan().frame();
     set_tag_propagation_policy(TPP_DONT);
-    // room for 64 rows at the reader and 64 at the writer, within 64 MiB
-    const long rows = (64 << 20) / output_signature()->sizeof_stream_item(0);
-    set_min_output_buffer(std::clamp(rows, 2L, 128L));
+    set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0)));
     d_logger->info("frames of {:d} rows of {:d} cells to {:d} image rows, {:d} looks, "
                    "geometry {:s}, aperture {:d} of {:d} lines, {:d} bytes, on {:s}",
                    f.rows,
@@ -106,41 +91,6 @@ azimuth_filter_impl::azimuth_filter_impl(const kernel::azimuth_filter_params& pa
 int azimuth_filter_impl::row_bytes() const
 {
     return static_cast<int>(input_signature()->sizeof_stream_item(0));
-}
-
-bool azimuth_filter_impl::start()
-{
-    d_flow.restart();
-    start_stage(*this);
-    return block::start();
-}
-
-bool azimuth_filter_impl::stop()
-{
-    try {
-        d_logger->info("{:d} images", images());
-        if (const std::uint64_t n = bad_lines())
-            d_logger->warn("{:d} rows held values that are not finite and were zeroed",
-                           n);
-    } catch (const std::exception& e) {
-        d_logger->error("{:s}", e.what());
-    }
-    return block::stop();
-}
-
-void azimuth_filter_impl::forecast(int, gr_vector_int& required)
-{
-    d_flow.forecast(required);
-}
-
-int azimuth_filter_impl::general_work(int noutput_items,
-                                      gr_vector_int& ninput_items,
-                                      gr_vector_const_void_star& input_items,
-                                      gr_vector_void_star& output_items)
-{
-    return guarded(*this, [&] {
-        return d_flow.work(noutput_items, ninput_items, input_items, output_items);
-    });
 }
 
 void azimuth_filter_impl::begin(const frame_tag& tag)
@@ -172,7 +122,7 @@ int azimuth_filter_impl::finish(const collected_frame& frame)
     const range_doppler_plan& plan = d_kernel->plan();
     d_part = d_image.next_part(plan, images(), d_logger);
     d_tag = d_image.tag(plan, frame, d_part, images());
-    ++d_images;
+    ++d_done;
     return d_part.count * d_kernel->params().band.looks;
 }
 

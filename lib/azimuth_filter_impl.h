@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "frame_flow.h"
+#include "frame_block.h"
 #include "slant_image.h"
-#include <atomic>
 #include <gnuradio/sar/azimuth_filter.h>
 #include <gnuradio/sar/kernel/azimuth_filter/azimuth_filter.h>
 #include <memory>
@@ -12,7 +11,7 @@
 namespace gr {
 namespace sar {
 
-class azimuth_filter_impl final : public azimuth_filter, private frame_flow::client
+class azimuth_filter_impl final : public frame_block<azimuth_filter>
 {
 public:
     azimuth_filter_impl(const kernel::azimuth_filter_params& params,
@@ -20,22 +19,15 @@ public:
                         int hop,
                         const compute_target& target);
 
-    bool start() override;
-    bool stop() override;
-    void forecast(int noutput_items, gr_vector_int& ninput_items_required) override;
-    int general_work(int noutput_items,
-                     gr_vector_int& ninput_items,
-                     gr_vector_const_void_star& input_items,
-                     gr_vector_void_star& output_items) override;
-
     int image_rows() const override { return d_image_rows; }
     int aperture_lines() const override { return d_aperture_lines; }
     int row_bytes() const override;
-    std::uint64_t images() const override { return d_images; }
+    std::uint64_t images() const override { return d_done; }
     std::uint64_t bad_lines() const override { return d_kernel->bad_lines(); }
     std::uint64_t memory_bytes() const override { return d_kernel->bytes(); }
 
 private:
+    const char* frames_are() const override { return "images"; }
     // frame_flow::client
     void begin(const frame_tag& tag) override;
     void take(const void* items, int first, int count) override;
@@ -48,10 +40,8 @@ private:
     const std::vector<double> d_centroid; // of acq
     const int d_image_rows;
     const int d_aperture_lines;
-    frame_flow d_flow;
     slant_image::part d_part; // of the image that goes out
     frame_tag d_tag;
-    std::atomic<std::uint64_t> d_images{ 0 };
 };
 
 } // namespace sar

@@ -2,6 +2,7 @@
 #include "bp_accumulator_impl.h"
 #include "device_ring.h"
 #include "guarded_work.h"
+#include "item_bytes.h"
 #include <algorithm>
 #include <cmath>
 #include <gnuradio/block_detail.h>
@@ -104,9 +105,7 @@ bp_accumulator_impl::bp_accumulator_impl(const kernel::bp_accumulator_params& p,
 {
     set_target(target);
     set_tag_propagation_policy(TPP_DONT);
-    // room for 64 rows at the reader and 64 at the writer, within 64 MiB
-    const long rows = (64 << 20) / output_signature()->sizeof_stream_item(0);
-    set_min_output_buffer(std::clamp(rows, 2L, 128L));
+    set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0)));
     d_logger->info(
         "{:d} x {:d} pixels, {:s} interpolation, {:s} accuracy, range bias {:g} m, "
         "on {:s}",

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "doppler_centroid_impl.h"
-#include "device_ring.h"
 #include "frame_check.h"
-#include "guarded_work.h"
+#include "item_bytes.h"
 #include <algorithm>
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sar/kernel/core/errors.h>
@@ -14,20 +13,6 @@ namespace {
 
 const pmt::pmt_t centroid_port = pmt::mp("centroid");
 constexpr std::size_t kept_estimates = 1000;
-
-int line_item(const kernel::doppler_centroid_params& p)
-{
-    require(p.oversampling >= 1,
-            "oversampling is ",
-            p.oversampling,
-            "; expected 1 or more output samples per input sample");
-    const double samples = static_cast<double>(p.acq->samples) * p.oversampling;
-    require(samples < 1 << 28,
-            "acq.samples * oversampling is ",
-            samples,
-            "; expected at most 2^28 - 1, the largest vector of a stream");
-    return static_cast<int>(samples * sizeof(gr_complex));
-}
 
 pmt::pmt_t message_of(std::uint64_t frame, const kernel::centroid_estimate& e)
 {
@@ -58,7 +43,7 @@ doppler_centroid::sptr doppler_centroid::make(const acquisition& acq,
                                               int device)
 {
     const kernel::doppler_centroid_params p{ acq, lines, oversampling, given, order };
-    line_item(p);
+    line_item(acq, oversampling);
     return gnuradio::make_block_sptr<doppler_centroid_impl>(
         p, choose_target(backend_from_name(backend), device));
 }
@@ -66,58 +51,27 @@ doppler_centroid::sptr doppler_centroid::make(const acquisition& acq,
 doppler_centroid_impl::doppler_centroid_impl(const kernel::doppler_centroid_params& p,
                                              const compute_target& target)
     : gr::block("doppler_centroid",
-                gr::io_signature::make(1, 1, line_item(p), stream_type(target)),
-                gr::io_signature::make(1, 1, line_item(p), stream_type(target))),
+                gr::io_signature::make(1,
+                                       1,
+                                       line_item(p.acq, p.oversampling),
+                                       stream_type(target)),
+                gr::io_signature::make(1,
+                                       1,
+                                       line_item(p.acq, p.oversampling),
+                                       stream_type(target))),
       d_axis(p.acq.compressed_axis(p.oversampling)),
-      d_kernel(kernel::doppler_centroid::make(p, target)),
-      d_flow(*this, *this, p.lines, p.lines)
+      d_kernel(kernel::doppler_centroid::make(p, target))
 {
+    d_flow.set_frames(p.lines, p.lines);
     set_target(target);
     set_tag_propagation_policy(TPP_DONT);
     message_port_register_out(centroid_port);
-    // room for 64 lines at the reader and 64 at the writer, within 64 MiB
-    const long lines = (64 << 20) / output_signature()->sizeof_stream_item(0);
-    set_min_output_buffer(std::clamp(lines, 2L, 128L));
+    set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0)));
     d_logger->info("frames of {:d} lines of {:d} samples, centroid {:s}, on {:s}",
                    p.lines,
                    d_kernel->samples(),
                    p.given.empty() ? "estimated" : "given",
                    target.description);
-}
-
-bool doppler_centroid_impl::start()
-{
-    d_flow.restart();
-    start_stage(*this);
-    return block::start();
-}
-
-bool doppler_centroid_impl::stop()
-{
-    try {
-        d_logger->info("{:d} frames", frames());
-        if (const std::uint64_t n = bad_lines())
-            d_logger->warn("{:d} lines held values that are not finite and did not count",
-                           n);
-    } catch (const std::exception& e) {
-        d_logger->error("{:s}", e.what());
-    }
-    return block::stop();
-}
-
-void doppler_centroid_impl::forecast(int, gr_vector_int& required)
-{
-    d_flow.forecast(required);
-}
-
-int doppler_centroid_impl::general_work(int noutput_items,
-                                        gr_vector_int& ninput_items,
-                                        gr_vector_const_void_star& input_items,
-                                        gr_vector_void_star& output_items)
-{
-    return guarded(*this, [&] {
-        return d_flow.work(noutput_items, ninput_items, input_items, output_items);
-    });
 }
 
 std::vector<kernel::centroid_estimate> doppler_centroid_impl::estimates() const
@@ -180,7 +134,7 @@ int doppler_centroid_impl::finish(const collected_frame& frame)
         d_tag.put("centroid_from", e.method);
     if (in.has("time_s"))
         d_tag.put("time_s", in.number("time_s", 0) + frame.first_line / p.acq->prf_hz);
-    ++d_frames;
+    ++d_done;
     return frame.lines;
 }
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "frame_flow.h"
-#include <atomic>
+#include "frame_block.h"
 #include <deque>
 #include <gnuradio/sar/doppler_centroid.h>
 #include <memory>
@@ -11,25 +10,18 @@
 namespace gr {
 namespace sar {
 
-class doppler_centroid_impl final : public doppler_centroid, private frame_flow::client
+class doppler_centroid_impl final : public frame_block<doppler_centroid>
 {
 public:
     doppler_centroid_impl(const kernel::doppler_centroid_params& params,
                           const compute_target& target);
 
-    bool start() override;
-    bool stop() override;
-    void forecast(int noutput_items, gr_vector_int& ninput_items_required) override;
-    int general_work(int noutput_items,
-                     gr_vector_int& ninput_items,
-                     gr_vector_const_void_star& input_items,
-                     gr_vector_void_star& output_items) override;
-
     std::vector<kernel::centroid_estimate> estimates() const override;
-    std::uint64_t frames() const override { return d_frames; }
+    std::uint64_t frames() const override { return d_done; }
     std::uint64_t bad_lines() const override { return d_kernel->bad_lines(); }
 
 private:
+    const char* bad_lines_did() const override { return "did not count"; }
     // frame_flow::client
     void begin(const frame_tag& tag) override;
     void take(const void* items, int first, int count) override;
@@ -41,11 +33,9 @@ private:
 
     const range_axis d_axis;
     std::unique_ptr<kernel::doppler_centroid> d_kernel;
-    frame_flow d_flow;
     frame_tag d_tag; // of the frame that goes out
     mutable std::mutex d_lock;
     std::deque<kernel::centroid_estimate> d_estimates;
-    std::atomic<std::uint64_t> d_frames{ 0 };
 };
 
 } // namespace sar

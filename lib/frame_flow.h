@@ -50,10 +50,13 @@ public:
         virtual void next(int kept) = 0;
     };
 
+    frame_flow(gr::block& self, client& c) : d_self(self), d_client(c) {}
+
     //! \p lines of a frame; \p hop lines from one frame to the next, 1 to lines
-    frame_flow(gr::block& self, client& c, int lines, int hop)
-        : d_self(self), d_client(c), d_lines(lines), d_hop(hop)
+    void set_frames(int lines, int hop)
     {
+        d_lines = lines;
+        d_hop = hop;
     }
 
     //! From start(): a flowgraph may run again after its end.
@@ -63,8 +66,6 @@ public:
              const gr_vector_int& ninput_items,
              const gr_vector_const_void_star& input_items,
              gr_vector_void_star& output_items);
-
-    std::uint64_t frames() const { return d_frame.number; }
 
 private:
     enum class state { collect, emit, finished };
@@ -77,8 +78,8 @@ private:
 
     gr::block& d_self;
     client& d_client;
-    const int d_lines;
-    const int d_hop;
+    int d_lines = 1;
+    int d_hop = 1;
 
     state d_state = state::collect;
     collected_frame d_frame;

@@ -2,7 +2,9 @@
 #pragma once
 
 #include <algorithm>
+#include <gnuradio/sar/kernel/core/acquisition.h>
 #include <gnuradio/sar/kernel/core/errors.h>
+#include <gnuradio/sar/kernel/core/line_storage.h>
 #include <limits>
 
 namespace gr {
@@ -20,6 +22,34 @@ inline int item_bytes(int vlen, int itemsize)
             itemsize,
             " bytes is more than GNU Radio's limit of 2147483647 bytes an item");
     return vlen * itemsize;
+}
+
+/*!
+ * \brief Bytes of a line (or row) of acq.samples * oversampling cells.
+ * \throws std::invalid_argument when there is none, or more than a stream's vector holds
+ */
+inline int line_item(const acquisition& acq,
+                     int oversampling,
+                     line_storage storage = line_storage::single)
+{
+    require(oversampling >= 1,
+            "oversampling is ",
+            oversampling,
+            "; expected 1 or more output samples per input sample");
+    const long long cells = static_cast<long long>(acq->samples) * oversampling;
+    require(cells < 1 << 28,
+            "acq.samples * oversampling is ",
+            cells,
+            "; expected at most 2^28 - 1, the largest vector of a stream");
+    return static_cast<int>(line_bytes(storage, static_cast<int>(cells)));
+}
+
+//! Items a stream buffer should hold at least so that a block finds room for a batch of
+//! half of \p most items while the reader has as many, within 64 MiB. Not
+//! set_output_multiple: the scheduler drops the remainder at the end of a stream.
+inline int batch_buffer(int bytes, int most = 128)
+{
+    return std::clamp((64 << 20) / bytes, 2, most);
 }
 
 //! Items a stream buffer should hold at least so that a copy of half of it is worth its

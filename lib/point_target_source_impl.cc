@@ -121,10 +121,6 @@ int point_target_source_impl::copy_lines(int noutput_items, char* lines, char* p
 
 pmt::pmt_t point_target_source_impl::frame_tag(std::uint64_t frame) const
 {
-    std::vector<double> centroid = { d_acq->doppler_centroid_hz };
-    centroid.insert(centroid.end(),
-                    d_acq->doppler_centroid_slopes.begin(),
-                    d_acq->doppler_centroid_slopes.end());
     sar::frame_tag tag;
     tag.put("frame", frame)
         .put("lines", d_pulses)
@@ -132,7 +128,7 @@ pmt::pmt_t point_target_source_impl::frame_tag(std::uint64_t frame) const
         .put("prf_hz", d_acq->prf_hz)
         .put("slant_range_first_m", d_acq->slant_range_first_m)
         .put("spacing_m", d_acq.compressed_axis(1).spacing_m)
-        .put("doppler_centroid_hz", centroid)
+        .put("doppler_centroid_hz", d_acq.centroid_coefficients())
         .put("domain", "raw")
         .put("time_s", static_cast<double>(frame) * d_pulses / d_acq->prf_hz);
     return tag.dict();

@@ -2,6 +2,7 @@
 #include "pulse_compression_impl.h"
 #include "device_ring.h"
 #include "guarded_work.h"
+#include "item_bytes.h"
 #include <algorithm>
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sar/kernel/core/errors.h>
@@ -19,15 +20,6 @@ std::vector<cf32> to_cf32(const std::vector<gr_complex>& values)
     for (const gr_complex& x : values)
         v.push_back({ x.real(), x.imag() });
     return v;
-}
-
-int line_bytes(int samples)
-{
-    require(samples > 0 && samples <= (1 << 28),
-            "samples is ",
-            samples,
-            "; expected at most 2^28 in a line");
-    return samples * static_cast<int>(sizeof(gr_complex));
 }
 
 } // namespace
@@ -54,7 +46,7 @@ pulse_compression_impl::pulse_compression_impl(const acquisition& acq,
                                                const compute_target& target)
     : gr::sync_block(
           "pulse_compression",
-          gr::io_signature::make(1, 1, line_bytes(acq->samples), stream_type(target)),
+          gr::io_signature::make(1, 1, line_item(acq, 1), stream_type(target)),
           gr::io_signature::make(1, 1, sizeof(gr_complex), stream_type(target))),
       d_kernel(kernel::pulse_compression::make(
           { acq, oversampling, window(window_name), to_cf32(replica) },
@@ -62,13 +54,10 @@ pulse_compression_impl::pulse_compression_impl(const acquisition& acq,
 {
     set_target(target);
     // the kernel has checked oversampling by now
-    set_output_signature(gr::io_signature::make(
-        1, 1, line_bytes(d_kernel->samples_out()), stream_type(target)));
+    set_output_signature(
+        gr::io_signature::make(1, 1, line_item(acq, oversampling), stream_type(target)));
     set_tag_propagation_policy(TPP_DONT);
-    // Room for batches of 64 lines while the reader has as many, within 64 MiB. Not
-    // set_output_multiple: the scheduler drops the remainder at the end of a stream.
-    const long lines = (64 << 20) / line_bytes(d_kernel->samples_out());
-    set_min_output_buffer(std::clamp(lines, 2L, 128L));
+    set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0)));
     d_logger->info("{:s} lines of {:d} samples to {:d}, on {:s}",
                    to_string(acq->wave),
                    d_kernel->samples_in(),

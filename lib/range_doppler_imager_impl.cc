@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "range_doppler_imager_impl.h"
-#include "device_ring.h"
 #include "frame_check.h"
-#include "guarded_work.h"
 #include "item_bytes.h"
 #include <algorithm>
 #include <gnuradio/io_signature.h>
@@ -84,18 +82,16 @@ range_doppler_imager_impl::range_doppler_imager_impl(
       d_kernel(kernel::range_doppler_imager::make(params, target)),
       d_centroid(d_kernel->plan().centroid()),
       d_band(params.band),
-      d_image(d_kernel->plan(), params.band, valid_only, params.overlap ? hop : 0),
-      d_flow(*this, *this, params.geometry.lines, hop)
+      d_image(d_kernel->plan(), params.band, valid_only, params.overlap ? hop : 0)
 {
+    d_flow.set_frames(params.geometry.lines, hop);
     set_target(target);
     const range_doppler_frame& f = d_kernel->plan().frame();
     set_output_signature(gr::io_signature::make(
         1, 1, item_bytes(f.cols, sizeof(gr_complex)), stream_type(target)));
     d_image_rows = d_image.part_of(d_kernel->plan()).count;
     set_tag_propagation_policy(TPP_DONT);
-    // room for 64 rows at the reader and 64 at the writer, within 64 MiB
-    const long rows = (64 << 20) / output_signature()->sizeof_stream_item(0);
-    set_min_output_buffer(std::clamp(rows, 2L, 128L));
+    set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0)));
     d_logger->info("frames of {:d} lines of {:d} samples, {:d} from one to the next, to "
                    "{:d} rows of {:d} cells, {:d} looks, geometry {:s}, {:s} migration, "
                    "aperture {:d} lines, {:d} bytes, on {:s}",
@@ -110,41 +106,6 @@ range_doppler_imager_impl::range_doppler_imager_impl(
                    aperture_lines(),
                    d_kernel->bytes(),
                    target.description);
-}
-
-bool range_doppler_imager_impl::start()
-{
-    d_flow.restart();
-    start_stage(*this);
-    return block::start();
-}
-
-bool range_doppler_imager_impl::stop()
-{
-    try {
-        d_logger->info("{:d} images", images());
-        if (const std::uint64_t n = bad_lines())
-            d_logger->warn("{:d} lines held samples that are not finite and were zeroed",
-                           n);
-    } catch (const std::exception& e) {
-        d_logger->error("{:s}", e.what());
-    }
-    return block::stop();
-}
-
-void range_doppler_imager_impl::forecast(int, gr_vector_int& required)
-{
-    d_flow.forecast(required);
-}
-
-int range_doppler_imager_impl::general_work(int noutput_items,
-                                            gr_vector_int& ninput_items,
-                                            gr_vector_const_void_star& input_items,
-                                            gr_vector_void_star& output_items)
-{
-    return guarded(*this, [&] {
-        return d_flow.work(noutput_items, ninput_items, input_items, output_items);
-    });
 }
 
 void range_doppler_imager_impl::begin(const frame_tag& tag)
@@ -181,7 +142,7 @@ int range_doppler_imager_impl::finish(const collected_frame& frame)
         said.tag.put("time_s",
                      frame.tag.number("time_s", 0) + frame.first_line / d_acq->prf_hz);
     d_tag = d_image.tag(plan, said, d_part, images());
-    ++d_images;
+    ++d_done;
     return d_part.count * d_band.looks;
 }
 

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "frame_flow.h"
+#include "frame_block.h"
 #include "slant_image.h"
-#include <atomic>
 #include <gnuradio/sar/kernel/range_doppler_imager/range_doppler_imager.h>
 #include <gnuradio/sar/range_doppler_imager.h>
 #include <memory>
@@ -12,8 +11,7 @@
 namespace gr {
 namespace sar {
 
-class range_doppler_imager_impl final : public range_doppler_imager,
-                                        private frame_flow::client
+class range_doppler_imager_impl final : public frame_block<range_doppler_imager>
 {
 public:
     range_doppler_imager_impl(const kernel::range_doppler_imager_params& params,
@@ -21,24 +19,17 @@ public:
                               bool valid_only,
                               const compute_target& target);
 
-    bool start() override;
-    bool stop() override;
-    void forecast(int noutput_items, gr_vector_int& ninput_items_required) override;
-    int general_work(int noutput_items,
-                     gr_vector_int& ninput_items,
-                     gr_vector_const_void_star& input_items,
-                     gr_vector_void_star& output_items) override;
-
     int image_rows() const override { return d_image_rows; }
     int aperture_lines() const override
     {
         return d_kernel->plan().aperture_lines(d_band);
     }
-    std::uint64_t images() const override { return d_images; }
+    std::uint64_t images() const override { return d_done; }
     std::uint64_t bad_lines() const override { return d_kernel->bad_lines(); }
     std::uint64_t memory_bytes() const override { return d_kernel->bytes(); }
 
 private:
+    const char* frames_are() const override { return "images"; }
     // frame_flow::client
     void begin(const frame_tag& tag) override;
     void take(const void* items, int first, int count) override;
@@ -51,11 +42,9 @@ private:
     const std::vector<double> d_centroid; // of acq
     const doppler_band d_band;
     const slant_image d_image;
-    frame_flow d_flow;
     int d_image_rows = 0;
     slant_image::part d_part;
     frame_tag d_tag; // of the image that goes out
-    std::atomic<std::uint64_t> d_images{ 0 };
 };
 
 } // namespace sar

@@ -3,6 +3,7 @@
 #include "device_ring.h"
 #include "frame_check.h"
 #include "guarded_work.h"
+#include "item_bytes.h"
 #include <algorithm>
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sar/kernel/core/errors.h>
@@ -17,16 +18,10 @@ const pmt::pmt_t frame_key = pmt::mp("sar_frame");
 gr::io_signature::sptr signature_of(const kernel::rcmc_params& p,
                                     const compute_target& target)
 {
-    const long long cells =
-        static_cast<long long>(p.geometry.acq->samples) * p.geometry.oversampling;
-    require(cells >= 1 && cells < (1 << 28),
-            "acq.samples * oversampling is ",
-            cells,
-            "; expected 1 to 2^28 - 1, the largest vector of a stream");
     return gr::io_signature::make(
         1,
         1,
-        static_cast<int>(line_bytes(p.input, static_cast<int>(cells))),
+        line_item(p.geometry.acq, p.geometry.oversampling, p.input),
         stream_type(target));
 }
 
@@ -43,10 +38,6 @@ rcmc::sptr rcmc::make(const acquisition& acq,
                       const std::string& backend,
                       int device)
 {
-    require(oversampling >= 1,
-            "oversampling is ",
-            oversampling,
-            "; expected 1 or more output samples per input sample");
     kernel::rcmc_params p{
         { acq, oversampling, lines, fft_length, image_geometry_from_name(geometry) }
     };
@@ -65,10 +56,7 @@ rcmc_impl::rcmc_impl(const kernel::rcmc_params& params, const compute_target& ta
 {
     set_target(target);
     set_tag_propagation_policy(TPP_DONT);
-    // Room for batches while the reader has as many rows, within 64 MiB. Not
-    // set_output_multiple: the scheduler drops the remainder at the end of a stream.
-    const long rows = (64 << 20) / output_signature()->sizeof_stream_item(0);
-    set_min_output_buffer(std::clamp(rows, 2L, 512L));
+    set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0), 512));
     d_logger->info("{:d} rows of {:d} cells, {:s} interpolation, SRC {:s}, geometry "
                    "{:s}, on {:s}",
                    d_rows,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "../core/column_fft.h"
 #include "../core/errors.h"
+#include "../core/instruction_set.h"
 #include "../core/parallel_for.h"
 #include "azimuth_filter.h"
 #include <algorithm>
@@ -226,23 +227,23 @@ struct row_functions {
     const row_functions NAME##_rows = { NAME##_uniform, NAME##_varying, NAME##_look }
 
 SAR_ROWS(plain, );
-#if defined(__x86_64__) && defined(__GNUC__)
-SAR_ROWS(avx2, __attribute__((target("avx2,fma"))));
-SAR_ROWS(avx512,
-         __attribute__((target(
-             "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512"))));
+#ifdef SAR_HAVE_X86_SETS
+SAR_ROWS(avx2, SAR_FOR_AVX2);
+SAR_ROWS(avx512, SAR_FOR_AVX512);
 #endif
 
 const row_functions& rows_of_this_machine()
 {
-#if defined(__x86_64__) && defined(__GNUC__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    switch (instructions_of_this_machine()) {
+#ifdef SAR_HAVE_X86_SETS
+    case instruction_set::avx512:
         return avx512_rows;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    case instruction_set::avx2:
         return avx2_rows;
 #endif
-    return plain_rows;
+    default:
+        return plain_rows;
+    }
 }
 
 class azimuth_filter_cpu final : public azimuth_filter

@@ -10,6 +10,7 @@
 // launches count. Bytes: what the stage holds beside its input and output.
 
 #include "../core/errors.h"
+#include "../core/target_memory.h"
 #include "../range_doppler_imager/range_doppler_imager.h"
 #include <algorithm>
 #include <chrono>
@@ -26,51 +27,24 @@ namespace {
 
 using clock_type = std::chrono::steady_clock;
 
-//! Values in the memory of a target.
-class memory
+void fill(target_memory& m, std::size_t values, const compute_target& target)
 {
-public:
-    memory(std::size_t values, const compute_target& target) : d_space(target.space)
-    {
-        if (target.is_cuda()) {
-            const std::size_t unit = target.space->device_granularity();
-            const std::size_t bytes = values * sizeof(cf32);
-            d_ring = target.space->make_device_ring(
-                unit ? (bytes + unit - 1) / unit * unit : bytes, unit > 0);
-        } else {
-            d_host.resize(values);
-        }
+    std::vector<cf32> some(1 << 20);
+    std::mt19937 random(1);
+    std::normal_distribution<float> normal;
+    for (cf32& v : some)
+        v = { normal(random), normal(random) };
+    for (std::size_t at = 0; at < values; at += some.size()) {
+        const std::size_t n = std::min(some.size(), values - at);
+        if (target.is_cuda())
+            target.space->copy(
+                m.data() + at, some.data(), n * sizeof(cf32), device_space::lane::upload);
+        else
+            std::copy(some.begin(), some.begin() + n, m.data() + at);
     }
-    cf32* data()
-    {
-        return d_ring ? reinterpret_cast<cf32*>(d_ring->base) : d_host.data();
-    }
-    void fill(std::size_t values)
-    {
-        std::vector<cf32> some(1 << 20);
-        std::mt19937 random(1);
-        std::normal_distribution<float> normal;
-        for (cf32& v : some)
-            v = { normal(random), normal(random) };
-        for (std::size_t at = 0; at < values; at += some.size()) {
-            const std::size_t n = std::min(some.size(), values - at);
-            if (d_ring)
-                d_space->copy(data() + at,
-                              some.data(),
-                              n * sizeof(cf32),
-                              device_space::lane::upload);
-            else
-                std::copy(some.begin(), some.begin() + n, data() + at);
-        }
-        if (d_ring)
-            d_space->synchronize();
-    }
-
-private:
-    device_space* d_space;
-    std::unique_ptr<ring_memory> d_ring;
-    std::vector<cf32> d_host;
-};
+    if (target.is_cuda())
+        target.space->synchronize();
+}
 
 class stopwatch
 {
@@ -132,15 +106,15 @@ void bench(const compute_target& target, int size)
     std::size_t total = 0;
     if (target.is_cuda())
         target.space->memory(free_before, total);
-    memory a(values, target);
-    memory b(values, target);
-    a.fill(values);
+    target_memory a(values, target);
+    target_memory b(values, target);
+    fill(a, values, target);
 
     const auto batches = [&](const std::function<void(int, int)>& work) {
         for (int row = 0; row < size; row += batch)
             work(row, std::min(batch, size - row));
     };
-    const auto at = [&](memory& m, int row) {
+    const auto at = [&](target_memory& m, int row) {
         return m.data() + static_cast<std::size_t>(row) * size;
     };
     std::printf("%d x %d on %s, %d lines a call\n",
@@ -177,7 +151,7 @@ void bench(const compute_target& target, int size)
         print("azimuth_fft", take + fft + give, s->bytes());
         print("  of it the transform", fft, 0);
     }
-    a.fill(values);
+    fill(a, values, target);
     for (const bool src : { true, false })
         for (const auto how : { migration_interpolation::exact,
                                 migration_interpolation::sinc16,
@@ -207,7 +181,7 @@ void bench(const compute_target& target, int size)
         print("  of it the transform", fft, 0);
     }
     print("stages together", sum, 0);
-    a.fill(values);
+    fill(a, values, target);
     const range_doppler_imager_params p = { geometry, {},
                                             {},       migration_interpolation::exact,
                                             true,     {} };

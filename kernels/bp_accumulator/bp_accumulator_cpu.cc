@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "../core/errors.h"
+#include "../core/instruction_set.h"
 #include "../core/names.h"
 #include "../core/parallel_for.h"
 #include "bp_accumulator.h"
@@ -344,23 +345,23 @@ using tile_functions = tile_function[2][4]; // [fast][interpolation]
     }
 
 SAR_TILES(plain, );
-#if defined(__x86_64__) && defined(__GNUC__)
-SAR_TILES(avx2, __attribute__((target("avx2,fma"))));
-SAR_TILES(avx512,
-          __attribute__((target(
-              "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512"))));
+#ifdef SAR_HAVE_X86_SETS
+SAR_TILES(avx2, SAR_FOR_AVX2);
+SAR_TILES(avx512, SAR_FOR_AVX512);
 #endif
 
 const tile_functions& tiles_of_this_machine()
 {
-#if defined(__x86_64__) && defined(__GNUC__)
-    if (__builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
-        __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl"))
+    switch (instructions_of_this_machine()) {
+#ifdef SAR_HAVE_X86_SETS
+    case instruction_set::avx512:
         return avx512_tiles;
-    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma"))
+    case instruction_set::avx2:
         return avx2_tiles;
 #endif
-    return plain_tiles;
+    default:
+        return plain_tiles;
+    }
 }
 
 class bp_accumulator_cpu final : public bp_accumulator

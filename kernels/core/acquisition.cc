@@ -151,6 +151,36 @@ acquisition::acquisition(const acquisition_fields& fields) : d_fields(fields)
             " Hz)");
 }
 
+namespace {
+
+std::vector<double> with_slopes(double constant, const std::vector<double>& slopes)
+{
+    std::vector<double> c = { constant };
+    c.insert(c.end(), slopes.begin(), slopes.end());
+    return c;
+}
+
+} // namespace
+
+std::vector<double> acquisition::centroid_coefficients() const
+{
+    return with_slopes(d_fields.doppler_centroid_hz, d_fields.doppler_centroid_slopes);
+}
+
+std::vector<double> acquisition::velocity_coefficients() const
+{
+    return with_slopes(d_fields.effective_velocity_m_s,
+                       d_fields.effective_velocity_slopes);
+}
+
+double polynomial(const std::vector<double>& c, double x)
+{
+    double y = 0;
+    for (auto i = c.rbegin(); i != c.rend(); ++i)
+        y = y * x + *i;
+    return y;
+}
+
 bool acquisition::in_frequency_domain() const
 {
     return d_fields.wave == waveform::fmcw || d_fields.wave == waveform::frequency_domain;

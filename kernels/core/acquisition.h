@@ -122,6 +122,11 @@ public:
     double bandwidth_hz() const;
     //! Frequency in the middle of the band, Hz: what imaging uses as the carrier.
     double centre_frequency_hz() const;
+    //! Doppler centroid as a polynomial in measured slant range minus
+    //! slant_range_first_m, lowest first: Hz, Hz/m, ...
+    std::vector<double> centroid_coefficients() const;
+    //! Effective velocity likewise: m/s, m/s/m, ...
+    std::vector<double> velocity_coefficients() const;
     double wavelength_m() const { return speed_of_light / centre_frequency_hz(); }
     //! FX and FMCW: signed step between samples of a line, Hz.
     double frequency_step_hz() const;
@@ -139,6 +144,9 @@ public:
 private:
     acquisition_fields d_fields;
 };
+
+//! Value of a polynomial, coefficients lowest first.
+SAR_KERNEL_API double polynomial(const std::vector<double>& c, double x);
 
 SAR_KERNEL_API waveform waveform_from_name(const std::string& name);
 SAR_KERNEL_API std::string to_string(waveform w);

@@ -15,21 +15,6 @@ const name_table<image_geometry, 2> geometries = {
         { image_geometry::centroid, "centroid" } } }
 };
 
-double polynomial(const std::vector<double>& c, double x)
-{
-    double y = 0;
-    for (auto i = c.rbegin(); i != c.rend(); ++i)
-        y = y * x + *i;
-    return y;
-}
-
-std::vector<double> with_slopes(double constant, const std::vector<double>& slopes)
-{
-    std::vector<double> c = { constant };
-    c.insert(c.end(), slopes.begin(), slopes.end());
-    return c;
-}
-
 //! -d eta / d f over R0
 double slowness(double velocity_m_s, double carrier_hz, double factor)
 {
@@ -134,8 +119,8 @@ range_doppler_plan::range_doppler_plan(const range_doppler_params& params)
     d_frame.spacing_m = axis.spacing_m;
     d_frame.bias_m = axis.range_bias_m;
     d_frame.geometry = params.geometry;
-    d_velocity = with_slopes(acq->effective_velocity_m_s, acq->effective_velocity_slopes);
-    d_centroid = with_slopes(acq->doppler_centroid_hz, acq->doppler_centroid_slopes);
+    d_velocity = acq.velocity_coefficients();
+    d_centroid = acq.centroid_coefficients();
     derive();
 }
 

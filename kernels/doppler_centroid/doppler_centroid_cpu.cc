@@ -32,23 +32,6 @@ constexpr double near_cells = 3;
 //! Ambiguities around the acquisition's, when the velocity does not limit them.
 constexpr int most_ambiguities = 1000;
 
-double value_of(const std::vector<double>& c, double x)
-{
-    double y = 0;
-    for (auto i = c.rbegin(); i != c.rend(); ++i)
-        y = y * x + *i;
-    return y;
-}
-
-std::vector<double> prior_of(const acquisition& acq)
-{
-    std::vector<double> c = { acq->doppler_centroid_hz };
-    c.insert(c.end(),
-             acq->doppler_centroid_slopes.begin(),
-             acq->doppler_centroid_slopes.end());
-    return c;
-}
-
 //! Standard error of the phase of sum v, from the scatter of v across its direction, rad.
 double phase_error(const std::vector<complex_double>& v)
 {
@@ -154,11 +137,8 @@ doppler_centroid::doppler_centroid(const doppler_centroid_params& params)
     const double first = d_axis.first_m + s.window_first * d_axis.spacing_m;
     d_middle_m = first + s.window_cells / 2 * d_axis.spacing_m;
     if (acq->effective_velocity_m_s > 0) {
-        std::vector<double> v = { acq->effective_velocity_m_s };
-        v.insert(v.end(),
-                 acq->effective_velocity_slopes.begin(),
-                 acq->effective_velocity_slopes.end());
-        d_velocity_m_s = value_of(v, d_middle_m - acq->slant_range_first_m);
+        const std::vector<double> v = acq.velocity_coefficients();
+        d_velocity_m_s = polynomial(v, d_middle_m - acq->slant_range_first_m);
     }
     d_geometry = d_velocity_m_s > 0 && acq->range_from == range_reference::antenna &&
                  first - d_axis.range_bias_m > 0;
@@ -180,10 +160,10 @@ centroid_estimate doppler_centroid::estimate(int filled)
         e.method = "given";
         e.coefficients_hz = d_params.given;
         e.ambiguity_confidence = 1;
-        split(value_of(d_params.given, x));
+        split(polynomial(d_params.given, x));
         return e;
     }
-    const std::vector<double> prior = prior_of(acq);
+    const std::vector<double> prior = acq.centroid_coefficients();
     e.diversity_error_hz = infinity;
     std::vector<double>
         phases; // polynomial in cycles, at range minus slant_range_first_m
@@ -192,15 +172,15 @@ centroid_estimate doppler_centroid::estimate(int filled)
         e.method = "none";
         e.coefficients_hz = prior;
         e.standard_error_hz = prf / std::sqrt(12.0);
-        split(value_of(prior, x));
+        split(polynomial(prior, x));
         return e;
     }
     e.method = "estimate";
-    const double here = prf * value_of(phases, x);
+    const double here = prf * polynomial(phases, x);
     const int wraps = static_cast<int>(std::lrint(here / prf));
     e.baseband_hz = here - wraps * prf;
     find_by_diversity(filled, e);
-    const double before = (value_of(prior, x) - e.baseband_hz) / prf;
+    const double before = (polynomial(prior, x) - e.baseband_hz) / prf;
     find_ambiguity(filled, e.baseband_hz, static_cast<int>(std::lrint(before)), e);
     for (const double p : phases)
         e.coefficients_hz.push_back(prf * p);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "range_doppler_imager.h"
-#include "../core/errors.h"
+#include "../core/target_memory.h"
 #include <algorithm>
 
 namespace gr {
@@ -13,37 +13,6 @@ namespace {
 //! stages.
 constexpr std::size_t batch_bytes_gpu = 8u << 20;
 constexpr std::size_t batch_bytes_cpu = 8u << 20;
-
-//! A few lines in the memory of the target.
-class scratch
-{
-public:
-    scratch(std::size_t values, const compute_target& target)
-    {
-        if (target.is_cuda())
-            d_ring = target.space->make_device_ring(
-                round_up(values * sizeof(cf32), target.space->device_granularity()),
-                target.space->device_granularity() > 0);
-        else
-            d_host.resize(values);
-    }
-    cf32* data()
-    {
-        return d_ring ? reinterpret_cast<cf32*>(d_ring->base) : d_host.data();
-    }
-    std::size_t bytes() const
-    {
-        return d_ring ? d_ring->bytes : d_host.size() * sizeof(cf32);
-    }
-
-private:
-    static std::size_t round_up(std::size_t n, std::size_t unit)
-    {
-        return unit ? (n + unit - 1) / unit * unit : n;
-    }
-    std::unique_ptr<ring_memory> d_ring;
-    std::vector<cf32> d_host;
-};
 
 class composed_imager final : public range_doppler_imager
 {
@@ -156,7 +125,7 @@ private:
     std::unique_ptr<pulse_compression> d_compression;
     std::unique_ptr<rcmc> d_rcmc;
     std::unique_ptr<azimuth_fft> d_fft;
-    scratch d_compressed;
+    target_memory d_compressed; // rows of a batch
 };
 
 } // namespace
