@@ -315,6 +315,17 @@ BOOST_AUTO_TEST_CASE(incomplete_frame)
     BOOST_TEST(std::abs(e.coefficients_hz[0] - s.centroid_hz) <
                3.5 * e.standard_error_hz);
     BOOST_TEST(e.ambiguity_confidence > 0.9);
+    // to the last bit what an estimator says that has seen nothing else
+    const auto fresh = doppler_centroid::make(
+        { acquisition(fields_of(s)), 1700, 1, {}, 0 }, choose_target(backend::cpu));
+    fresh->take(x.data(), 0, 1024);
+    const centroid_estimate f = fresh->estimate(1024);
+    BOOST_TEST(e.coefficients_hz[0] == f.coefficients_hz[0]);
+    BOOST_TEST(e.standard_error_hz == f.standard_error_hz);
+    BOOST_TEST(e.look_score == f.look_score);
+    BOOST_TEST(e.look_next_score == f.look_next_score);
+    BOOST_TEST(e.diversity_hz == f.diversity_hz);
+    BOOST_TEST(e.diversity_error_hz == f.diversity_error_hz);
 }
 
 // Odd sizes, primes, 1: something finite, never more than is known.
