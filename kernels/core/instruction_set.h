@@ -11,8 +11,8 @@ enum class instruction_set { plain, avx2, avx512 };
 #define SAR_HAVE_X86_SETS
 #define SAR_FOR_AVX2 __attribute__((target("avx2,fma")))
 #define SAR_FOR_AVX512                                                                   \
-    __attribute__((target(                                                               \
-        "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")))
+    __attribute__((                                                                      \
+        target("avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,prefer-vector-width=512")))
 #endif
 
 //! The best of them that this machine runs.
