@@ -9,12 +9,14 @@ set(SAR_STAGES
     bp_accumulator
     azimuth_fft
     rcmc
+    stolt
     azimuth_filter
     detect)
 
 # Composed stages: a processing class made of those above, the same code on every backend.
 set(SAR_COMPOSED_STAGES
-    range_doppler_imager)
+    range_doppler_imager
+    omega_k_imager)
 
 # Host stages: a processing class that runs on the CPU only (sources, measurements).
 set(SAR_HOST_STAGES

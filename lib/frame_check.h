@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cmath>
 #include <initializer_list>
+#include <string>
 
 namespace gr {
 namespace sar {
@@ -19,7 +20,10 @@ class frame_check
 {
 public:
     //! \p stage: name of the block, for the sentences
-    frame_check(const frame_tag& tag, const char* stage) : d_tag(tag), d_stage(stage) {}
+    frame_check(const frame_tag& tag, const std::string& stage)
+        : d_tag(tag), d_stage(stage)
+    {
+    }
 
     const frame_check& domain(std::initializer_list<const char*> expected,
                               const char* what_to_do) const
@@ -85,7 +89,7 @@ public:
 
 private:
     const frame_tag& d_tag;
-    const char* d_stage;
+    const std::string d_stage;
 };
 
 //! Coefficients of the Doppler centroid that a stage is to use: those of a tag that says

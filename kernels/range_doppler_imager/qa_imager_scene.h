@@ -4,7 +4,10 @@
 // What the tests of the imager share: a recording, a point in it, and the chain of
 // stages.
 
+#include "../azimuth_fft/azimuth_fft.h"
+#include "../azimuth_filter/azimuth_filter.h"
 #include "../core/qa_tools.h"
+#include "../pulse_compression/pulse_compression.h"
 #include "range_doppler_imager.h"
 #include <cmath>
 #include <complex>
@@ -101,28 +104,35 @@ struct imager_scene {
     }
 };
 
+//! A whole frame through an imager, in pieces.
+inline std::vector<cf32>
+form_image(frame_imager& s, const std::vector<cf32>& raw, int lines, int looks = 1)
+{
+    const int samples = static_cast<int>(raw.size() / lines);
+    for (int m = 0, n = 1; m < lines; m += n, n = std::min(2 * n, lines - m))
+        s.take(raw.data() + static_cast<std::size_t>(m) * samples, m, n);
+    s.form(lines);
+    const range_doppler_frame& f = s.plan().frame();
+    const int rows = f.rows * looks;
+    std::vector<cf32> image(static_cast<std::size_t>(rows) * f.cols);
+    s.give(image.data(), 0, rows / 3);
+    s.give(image.data() + static_cast<std::size_t>(rows / 3) * f.cols,
+           rows / 3,
+           rows - rows / 3);
+    return image;
+}
+
 inline std::vector<cf32> form_fused(const range_doppler_imager_params& p,
                                     const std::vector<cf32>& raw,
                                     const compute_target& cpu)
 {
-    const auto s = range_doppler_imager::make(p, cpu);
-    const int lines = p.geometry.lines;
-    const int samples = p.geometry.acq->samples;
-    // in pieces
-    for (int m = 0, n = 1; m < lines; m += n, n = std::min(2 * n, lines - m))
-        s->take(raw.data() + static_cast<std::size_t>(m) * samples, m, n);
-    s->form(lines);
-    const range_doppler_frame& f = s->plan().frame();
-    const int rows = f.rows * p.band.looks;
-    std::vector<cf32> image(static_cast<std::size_t>(rows) * f.cols);
-    s->give(image.data(), 0, rows / 3);
-    s->give(image.data() + static_cast<std::size_t>(rows / 3) * f.cols,
-            rows / 3,
-            rows - rows / 3);
-    return image;
+    return form_image(
+        *range_doppler_imager::make(p, cpu), raw, p.geometry.lines, p.band.looks);
 }
 
-inline std::vector<cf32> form_by_stages(const range_doppler_imager_params& p,
+//! The same by stages, one after another.
+inline std::vector<cf32> form_by_stages(const frame_imager_params& p,
+                                        row_migration& migration,
                                         const std::vector<cf32>& raw,
                                         const compute_target& cpu)
 {
@@ -138,14 +148,22 @@ inline std::vector<cf32> form_by_stages(const range_doppler_imager_params& p,
     fft->transform(lines);
     std::vector<cf32> rows(static_cast<std::size_t>(f.rows) * f.cols);
     fft->give(rows.data(), 0, f.rows);
-    const auto migration = rcmc::make({ p.geometry, p.interpolator, p.src }, cpu);
     std::vector<cf32> straight(rows.size());
-    migration->process(rows.data(), straight.data(), 0, f.rows);
+    migration.process(rows.data(), straight.data(), 0, f.rows);
     filter->take(straight.data(), 0, f.rows);
     filter->transform();
     std::vector<cf32> image(rows.size() * p.band.looks);
     filter->give(image.data(), 0, f.rows * p.band.looks);
     return image;
+}
+
+inline std::vector<cf32> form_by_stages(const range_doppler_imager_params& p,
+                                        const std::vector<cf32>& raw,
+                                        const compute_target& cpu)
+{
+    const auto migration = rcmc::make({ p.geometry, p.interpolator, p.src }, cpu);
+    return form_by_stages(
+        { p.geometry, p.range_window, p.replica, p.band }, *migration, raw, cpu);
 }
 
 } // namespace kernel

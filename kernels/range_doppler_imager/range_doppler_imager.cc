@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "range_doppler_imager.h"
+#include "../azimuth_fft/azimuth_fft.h"
+#include "../azimuth_filter/azimuth_filter.h"
 #include "../core/target_memory.h"
+#include "../pulse_compression/pulse_compression.h"
 #include <algorithm>
 
 namespace gr {
@@ -14,10 +17,12 @@ namespace {
 constexpr std::size_t batch_bytes_gpu = 8u << 20;
 constexpr std::size_t batch_bytes_cpu = 8u << 20;
 
-class composed_imager final : public range_doppler_imager
+class composed_imager final : public frame_imager
 {
 public:
-    composed_imager(const range_doppler_imager_params& p, const compute_target& target)
+    composed_imager(const frame_imager_params& p,
+                    const migration_maker& migration,
+                    const compute_target& target)
         : d_compress_first(p.geometry.acq.in_frequency_domain() &&
                            p.geometry.acq->phase_sign > 0),
           d_filter(azimuth_filter::make({ p.geometry, p.band }, target)),
@@ -30,13 +35,7 @@ public:
                                                   p.replica,
                                                   d_batch },
                                                 target)),
-          d_rcmc(rcmc::make({ p.geometry,
-                              p.interpolator,
-                              p.src,
-                              line_storage::single,
-                              line_storage::single,
-                              d_batch },
-                            target)),
+          d_migration(migration(d_batch)),
           d_fft(azimuth_fft::make({ p.geometry.lines,
                                     d_filter->plan().frame().rows,
                                     d_compress_first ? d_cols : d_raw,
@@ -49,7 +48,7 @@ public:
 
     void set_centroid(const std::vector<double>& coefficients_hz) override
     {
-        d_rcmc->set_centroid(coefficients_hz);
+        d_migration->set_centroid(coefficients_hz);
         d_filter->set_centroid(coefficients_hz);
     }
 
@@ -81,7 +80,7 @@ public:
                 d_compression->process(lines, d_compressed.data(), n);
                 lines = d_compressed.data();
             }
-            d_rcmc->process(lines, d_compressed.data(), row, n);
+            d_migration->process(lines, d_compressed.data(), row, n);
             d_filter->take(d_compressed.data(), row, n);
         }
         d_filter->transform();
@@ -123,18 +122,36 @@ private:
     const int d_cols;  // of a compressed one, and cells of the image
     const int d_batch; // rows that go through the stages together
     std::unique_ptr<pulse_compression> d_compression;
-    std::unique_ptr<rcmc> d_rcmc;
+    std::unique_ptr<row_migration> d_migration;
     std::unique_ptr<azimuth_fft> d_fft;
     target_memory d_compressed; // rows of a batch
 };
 
 } // namespace
 
-std::unique_ptr<range_doppler_imager>
-range_doppler_imager::make(const range_doppler_imager_params& params,
+std::unique_ptr<frame_imager> frame_imager::make(const frame_imager_params& params,
+                                                 const migration_maker& migration,
+                                                 const compute_target& target)
+{
+    return std::make_unique<composed_imager>(params, migration, target);
+}
+
+std::unique_ptr<frame_imager>
+range_doppler_imager::make(const range_doppler_imager_params& p,
                            const compute_target& target)
 {
-    return std::make_unique<composed_imager>(params, target);
+    return frame_imager::make(
+        { p.geometry, p.range_window, p.replica, p.band, p.overlap },
+        [&](int max_batch) {
+            return rcmc::make({ p.geometry,
+                                p.interpolator,
+                                p.src,
+                                line_storage::single,
+                                line_storage::single,
+                                max_batch },
+                              target);
+        },
+        target);
 }
 
 } // namespace kernel

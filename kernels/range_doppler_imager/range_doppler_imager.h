@@ -1,18 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "../azimuth_fft/azimuth_fft.h"
-#include "../azimuth_filter/azimuth_filter.h"
-#include "../core/api.h"
-#include "../core/backend.h"
-#include "../core/cf32.h"
-#include "../core/range_doppler.h"
-#include "../pulse_compression/pulse_compression.h"
 #include "../rcmc/rcmc.h"
-#include <cstddef>
-#include <cstdint>
-#include <memory>
-#include <vector>
+#include "frame_imager.h"
 
 namespace gr {
 namespace sar {
@@ -28,48 +18,11 @@ struct range_doppler_imager_params {
     bool overlap = false; //!< lines are kept for the next frame
 };
 
-/*!
- * \brief Raw lines to a range-Doppler image: the whole chain with the fewest passes over
- * memory.
- *
- * The stages themselves, in another order: the azimuth transform comes first (it and
- * range compression act on different axes and commute), so that everything along range
- * happens on a few rows at a time while they are in the cache (the GPU's L2):
- * compression, secondary range compression, migration, azimuth filter. A frame is read
- * and written three times: azimuth transform, rows, inverse transform. Same functions, so
- * the image is that of the chain but for rounding.
- *
- * Where raw lines have to be conjugated first (phase_sign +1) this does not commute with
- * the azimuth transform, and lines are compressed as they come.
- */
-class SAR_KERNEL_API range_doppler_imager
-{
-public:
-    //! \throws std::invalid_argument naming parameter, value and expectation,
-    //! std::runtime_error naming the bytes when there is no memory
-    static std::unique_ptr<range_doppler_imager>
-    make(const range_doppler_imager_params& params, const compute_target& target);
-    virtual ~range_doppler_imager() = default;
-
-    //! As of azimuth_filter: coefficients of the Doppler centroid.
-    virtual void set_centroid(const std::vector<double>& coefficients_hz) = 0;
-
-    // Pointers are in the memory of the target; on CUDA the work is enqueued only.
-
-    //! Raw lines into lines first .. first + count - 1 of the frame.
-    virtual void take(const cf32* lines, int first, int count) = 0;
-    //! Form the image of the frame, of which lines 0 .. filled - 1 came.
-    virtual void form(int filled) = 0;
-    //! Image rows, as azimuth_filter::give().
-    virtual void give(cf32* out, int first, int count) = 0;
-    //! Begin a frame: the last \p kept lines of the one before are its first.
-    virtual void next(int kept) = 0;
-
-    virtual const range_doppler_plan& plan() const = 0;
-    //! Memory that it holds, bytes.
-    virtual std::size_t bytes() const = 0;
-    //! Lines so far that held a value which is not finite. On CUDA this waits.
-    virtual std::uint64_t bad_lines() const = 0;
+//! The range-Doppler chain: migration by rcmc, with secondary range compression.
+struct SAR_KERNEL_API range_doppler_imager {
+    //! \throws as frame_imager::make()
+    static std::unique_ptr<frame_imager> make(const range_doppler_imager_params& params,
+                                              const compute_target& target);
 };
 
 } // namespace kernel

@@ -6,6 +6,7 @@
 #include "../core/cf32.h"
 #include "../core/line_storage.h"
 #include "../core/range_doppler.h"
+#include "../core/row_migration.h"
 #include "rcmc_math.h"
 #include <cstdint>
 #include <memory>
@@ -19,6 +20,19 @@ namespace kernel {
 SAR_KERNEL_API migration_interpolation
 migration_interpolation_from_name(const std::string& name);
 SAR_KERNEL_API std::string to_string(migration_interpolation i);
+
+namespace rcm {
+
+/*!
+ * \brief Taps for value_of(), of an interpolation with 8 of them or more.
+ *
+ * Two more rows than phases, of width_of() / 4 quads each; `exact` has two such tables.
+ * \param band  share of the sampling rate that a line occupies, or 1; `exact`, which has
+ * a grid of its own, needs none
+ */
+SAR_KERNEL_API std::vector<tap_quad> tap_table(migration_interpolation how, double band);
+
+} // namespace rcm
 
 struct rcmc_params {
     range_doppler_params geometry;
@@ -46,35 +60,16 @@ struct rcmc_params {
  *
  * A row with a value that is not finite becomes zeros and is counted.
  */
-class SAR_KERNEL_API rcmc
+class SAR_KERNEL_API rcmc : public row_migration
 {
 public:
     //! \throws std::invalid_argument naming parameter, value and expectation
     static std::unique_ptr<rcmc> make(const rcmc_params& params,
                                       const compute_target& target);
-    virtual ~rcmc() = default;
+    void set_centroid(const std::vector<double>& coefficients_hz) override;
+    void process(const void* in, void* out, int first_row, int rows) override;
+    const range_doppler_plan& plan() const override { return d_plan; }
 
-    /*!
-     * \brief Another Doppler centroid, from the next process() on.
-     *
-     * Coefficients as in range_doppler_plan. On CUDA this only enqueues where the swath
-     * is uniform and transforms need not become longer; else it may wait.
-     * \throws std::invalid_argument; then the centroid is what it was
-     */
-    void set_centroid(const std::vector<double>& coefficients_hz);
-
-    /*!
-     * \brief Rows first_row .. first_row + rows - 1 of a frame, modulo its rows.
-     *
-     * In the memory of the target; on CUDA the work is enqueued only. \p in and \p out
-     * may be the same where input and output are stored alike.
-     */
-    void process(const void* in, void* out, int first_row, int rows);
-
-    //! Rows so far that held a value which is not finite. On CUDA this waits.
-    virtual std::uint64_t bad_lines() const = 0;
-
-    const range_doppler_plan& plan() const { return d_plan; }
     const rcmc_params& params() const { return d_params; }
     //! Is SRC applied?
     bool uses_src() const { return d_shape.src; }
@@ -98,9 +93,7 @@ protected:
     const rcmc_params d_params;
     range_doppler_plan d_plan;
     rcm::transform_shape d_shape;
-    //! Taps, two more rows than phases of width_of() / 4 quads each; `exact` has two such
-    //! tables. Empty below 8 taps.
-    std::vector<rcm::tap_quad> d_taps;
+    std::vector<rcm::tap_quad> d_taps; //!< empty below 8 taps
 
 private:
     bool derive();

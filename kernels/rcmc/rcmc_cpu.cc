@@ -59,7 +59,15 @@ src_extent extent_of_src(const range_doppler_frame& f)
     return e;
 }
 
-std::vector<rcm::tap_quad> table_of(migration_interpolation how, double band)
+} // namespace
+
+migration_interpolation migration_interpolation_from_name(const std::string& n)
+{
+    return interpolations.from_name(n);
+}
+std::string to_string(migration_interpolation i) { return interpolations.to_name(i); }
+
+std::vector<rcm::tap_quad> rcm::tap_table(migration_interpolation how, double band)
 {
     static_assert(rcm::phases == sinc_phases);
     const bool exact = how == migration_interpolation::exact;
@@ -80,14 +88,6 @@ std::vector<rcm::tap_quad> table_of(migration_interpolation how, double band)
     std::memcpy(table.data(), to.data(), to.size() * sizeof(float));
     return table;
 }
-
-} // namespace
-
-migration_interpolation migration_interpolation_from_name(const std::string& n)
-{
-    return interpolations.from_name(n);
-}
-std::string to_string(migration_interpolation i) { return interpolations.to_name(i); }
 
 // ---- what both backends share
 // ----------------------------------------------------------
@@ -112,7 +112,7 @@ rcmc::rcmc(const rcmc_params& params) : d_params(params), d_plan(params.geometry
     const double band =
         params.geometry.acq.compressed_axis(params.geometry.oversampling).occupied_band();
     if (rcm::taps_of(how) > 2)
-        d_taps = table_of(how, std::min(band, 1.0));
+        d_taps = rcm::tap_table(how, std::min(band, 1.0));
 }
 
 //! Transforms for the frame as it is. \return have they changed?

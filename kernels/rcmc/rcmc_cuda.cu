@@ -300,7 +300,7 @@ protected:
         }
         if (shape_changed || !(d_fused || !d_plans.empty())) {
             SAR_CUDA(cudaStreamSynchronize(d_stream)); // plans may be in use
-            plan();
+            make_plans();
         }
     }
 
@@ -358,7 +358,7 @@ private:
 
     // Batches of 1, 4, 16, ... rows, as large as wanted and as cache and memory allow.
     // Only one row must fit.
-    void plan()
+    void make_plans()
     {
         d_plans.clear();
         d_lines = cuda::device_buffer<cf32>();

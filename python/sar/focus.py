@@ -269,13 +269,18 @@ def with_centroid(acq, coefficients_hz):
     return acq.replace(doppler_centroid_hz=c[0], doppler_centroid_slopes=c[1:])
 
 
-def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
+# Algorithms of the Doppler domain: the stage that straightens rows, and the imager.
+DOPPLER_ALGORITHMS = {"rda": ("rcmc", "range_doppler_imager"), "omegak": ("stolt", "omega_k_imager")}
+
+
+def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_window="rect",
                   azimuth_bandwidth_hz=None, interpolation="exact", src=True,
                   geometry="zero_doppler", looks=1, doppler_centroid=None, fft_length=0,
                   oversampling=1, stages=False, storage="single", valid_only=False, backend="auto",
                   device=0, lines=0, hop=0, annotate=False, progress=None):
-    """Form the image of a recording by range-Doppler processing; positions are not needed.
+    """Form the image of a recording in the Doppler domain; positions are not needed.
 
+    algorithm             "rda" (range-Doppler) or "omegak" (wavenumber: src is always exact)
     azimuth_bandwidth_hz  Doppler band processed; 0: the PRF; None: see choose_bandwidth()
     doppler_centroid      None: the recording's; number or list of coefficients in slant range
                           minus that of the first sample, lowest first, Hz; "estimate"
@@ -289,6 +294,11 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
     With several frames the newest image.
     """
     begin = time.perf_counter()
+    if algorithm not in DOPPLER_ALGORITHMS:
+        raise FocusError(f"algorithm is '{algorithm}'; expected one of: "
+                         + ", ".join(DOPPLER_ALGORITHMS))
+    migration_name, imager_name = DOPPLER_ALGORITHMS[algorithm]
+    migration = [interpolation] + ([src] if algorithm == "rda" else [])
     notes = list(rec.notes)
     acq = rec.acq
     if acq.effective_velocity_m_s <= 0:
@@ -325,7 +335,7 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
     source = recording_source(rec)
     chain = [("recording_source", source)]
     if stages:
-        _require_blocks("pulse_compression", "azimuth_fft", "rcmc", "azimuth_filter",
+        _require_blocks("pulse_compression", "azimuth_fft", migration_name, "azimuth_filter",
                         *(["doppler_centroid"] if centroid_from == "estimate" else []))
         chain.append(("pulse_compression", _sar.pulse_compression(
             acq, oversampling, window, replica_of(rec), backend, device)))
@@ -335,8 +345,8 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
         chain += [
             ("azimuth_fft", _sar.azimuth_fft(acq, lines, fft_length, hop, oversampling, "forward",
                                              storage, backend, device)),
-            ("rcmc", _sar.rcmc(acq, lines, fft_length, oversampling, interpolation, src, geometry,
-                               storage, backend, device)),
+            (migration_name, getattr(_sar, migration_name)(
+                acq, lines, fft_length, oversampling, *migration, geometry, storage, backend, device)),
             ("azimuth_filter", _sar.azimuth_filter(
                 acq, lines, fft_length, oversampling, azimuth_window, azimuth_bandwidth_hz, looks,
                 geometry, output, hop, storage, backend, device))]
@@ -344,9 +354,9 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
         if storage != "single":
             raise FocusError(f"storage is '{storage}': that is for the edges between stages, and "
                              "the imager has none; expected single, or stages")
-        _require_blocks("range_doppler_imager")
-        chain.append(("range_doppler_imager", _sar.range_doppler_imager(
-            acq, lines, fft_length, hop, oversampling, window, replica_of(rec), interpolation, src,
+        _require_blocks(imager_name)
+        chain.append((imager_name, getattr(_sar, imager_name)(
+            acq, lines, fft_length, hop, oversampling, window, replica_of(rec), *migration,
             azimuth_window, azimuth_bandwidth_hz, looks, geometry, output, backend, device)))
     former = chain[-1][1]
     cols = acq.samples * oversampling
@@ -397,7 +407,7 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
     report = {
         "input": rec.paths,
         "format": rec.kind,
-        "algorithm": "rda",
+        "algorithm": algorithm,
         "chain": "stages" if stages else "fused",
         "backend": description.split(":")[0].split(" ")[0],
         "device": description,
