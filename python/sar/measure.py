@@ -64,7 +64,7 @@ def measure(image, report, targets, limit_m=None):
     grid = grid_of(report["grid"])
     rows = []
     g = report["geometry"]
-    if report.get("algorithm") == "rda":
+    if report.get("algorithm") in DOPPLER_ALGORITHMS:
         if g["image"] == "centroid":
             targets = [dict(t, position_m=centroid_position(g, t["position_m"])) for t in targets]
         if limit_m is None and (g["image"] == "centroid" or report.get("looks", 1) > 1):
@@ -152,7 +152,7 @@ def _against_theory(image, grid, t, report):
     amplitude = t["amplitude"]
     if not isinstance(amplitude, (int, float, complex)):
         amplitude = complex(*amplitude)
-    if report.get("algorithm") == "rda":
+    if report.get("algorithm") in DOPPLER_ALGORITHMS:
         aperture = dict(strip_aperture(g, t["position_m"]), **RANGE_DOPPLER_LIMITS)
     else:
         aperture = {k: g[k] for k in ("aperture_start_m", "aperture_centre_m", "aperture_end_m",
