@@ -10,13 +10,15 @@ set(SAR_STAGES
     azimuth_fft
     rcmc
     stolt
+    chirp_scaling
     azimuth_filter
     detect)
 
 # Composed stages: a processing class made of those above, the same code on every backend.
 set(SAR_COMPOSED_STAGES
     range_doppler_imager
-    omega_k_imager)
+    omega_k_imager
+    chirp_scaling_imager)
 
 # Host stages: a processing class that runs on the CPU only (sources, measurements).
 set(SAR_HOST_STAGES

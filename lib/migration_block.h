@@ -17,20 +17,19 @@
 namespace gr {
 namespace sar {
 
-//! Ports of a stage between azimuth_fft and azimuth_filter.
+//! Port of a stage between azimuth_fft and azimuth_filter: rows of compressed lines, or
+//! of raw ones with an \p oversampling of 1.
 template <typename Params>
-gr::io_signature::sptr migration_signature(const Params& p, const compute_target& target)
+gr::io_signature::sptr
+migration_port(const Params& p, int oversampling, const compute_target& target)
 {
     return gr::io_signature::make(
-        1,
-        1,
-        line_item(p.geometry.acq, p.geometry.oversampling, p.input),
-        stream_type(target));
+        1, 1, line_item(p.geometry.acq, oversampling, p.input), stream_type(target));
 }
 
 /*!
  * \brief The scheduler's side of a stage between azimuth_fft and azimuth_filter: what
- * rcmc and stolt have in common.
+ * rcmc, stolt and chirp_scaling have in common.
  *
  * \tparam Block the public class, a gr::sync_block and a stage with bad_lines(), rows()
  * and slant_range_first_m(). The constructor of the stage calls begin_migration().
@@ -103,10 +102,12 @@ protected:
 private:
     void migrate(int rows, const char* in, char* out)
     {
-        const std::size_t bytes = this->output_signature()->sizeof_stream_item(0);
+        const std::size_t bytes_in = this->input_signature()->sizeof_stream_item(0);
+        const std::size_t bytes_out = this->output_signature()->sizeof_stream_item(0);
         int done = 0;
         const auto until = [&](int end) {
-            d_kernel->process(in + done * bytes, out + done * bytes, d_row, end - done);
+            d_kernel->process(
+                in + done * bytes_in, out + done * bytes_out, d_row, end - done);
             d_row = static_cast<int>((static_cast<long long>(d_row) + end - done) %
                                      d_kernel->plan().frame().rows);
             done = end;
@@ -129,17 +130,26 @@ private:
     void begin_frame(const frame_tag& frame)
     {
         const range_doppler_frame& f = d_kernel->plan().frame();
-        frame_check(frame, this->name())
-            .domain({ "range_doppler" }, "connect azimuth_fft before it")
-            .same("rows", f.rows, 0, "fft_length")
+        const frame_check check(frame, this->name());
+        check.same("rows", f.rows, 0, "fft_length")
             .same("lines", f.lines, 0, "lines")
-            .same("samples", f.cols, 0, "acq.samples * oversampling")
             .same("prf_hz", f.prf_hz, 1e-9 * f.prf_hz, "acq.prf_hz")
-            .same("spacing_m", f.spacing_m, 1e-6 * f.spacing_m, "acq and oversampling")
             .same("slant_range_first_m",
                   f.line_first_m,
                   1e-3 * f.spacing_m,
                   "acq.slant_range_first_m");
+        if (d_kernel->takes_raw_rows()) {
+            const int samples = d_kernel->plan().params().acq->samples;
+            check
+                .domain({ "raw_doppler" },
+                        "connect azimuth_fft before it, of raw lines: it compresses them")
+                .same("samples", samples, 0, "acq.samples");
+        } else {
+            check.domain({ "range_doppler" }, "connect azimuth_fft before it")
+                .same("samples", f.cols, 0, "acq.samples * oversampling")
+                .same(
+                    "spacing_m", f.spacing_m, 1e-6 * f.spacing_m, "acq and oversampling");
+        }
         d_kernel->set_centroid(centroid_of(frame, d_own_centroid));
         d_row = 0;
     }

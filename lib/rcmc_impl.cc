@@ -27,8 +27,8 @@ rcmc::sptr rcmc::make(const acquisition& acq,
 
 rcmc_impl::rcmc_impl(const kernel::rcmc_params& params, const compute_target& target)
     : gr::sync_block("rcmc",
-                     migration_signature(params, target),
-                     migration_signature(params, target))
+                     migration_port(params, params.geometry.oversampling, target),
+                     migration_port(params, params.geometry.oversampling, target))
 {
     begin_migration(kernel::rcmc::make(params, target), target);
     d_logger->info("{:d} rows of {:d} cells, {:s} interpolation, SRC {:s}, geometry "

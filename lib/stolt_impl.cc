@@ -25,8 +25,8 @@ stolt::sptr stolt::make(const acquisition& acq,
 
 stolt_impl::stolt_impl(const kernel::stolt_params& params, const compute_target& target)
     : gr::sync_block("stolt",
-                     migration_signature(params, target),
-                     migration_signature(params, target))
+                     migration_port(params, params.geometry.oversampling, target),
+                     migration_port(params, params.geometry.oversampling, target))
 {
     begin_migration(kernel::stolt::make(params, target), target);
     d_logger->info("{:d} rows of {:d} cells, {:s} interpolation, transforms of {:d}, "

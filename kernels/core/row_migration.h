@@ -14,7 +14,8 @@ namespace kernel {
  * \brief What comes between azimuth_fft and azimuth_filter: rows of the range-Doppler
  * domain to rows in which a point lies in the same cell in all of them.
  *
- * rcmc and stolt are such stages; imagers and blocks are made around either.
+ * rcmc and stolt are such stages, of compressed rows, and chirp_scaling, of raw ones;
+ * imagers and blocks are made around any of them.
  */
 class SAR_KERNEL_API row_migration
 {
@@ -42,6 +43,9 @@ public:
     virtual std::uint64_t bad_lines() const = 0;
 
     virtual const range_doppler_plan& plan() const = 0;
+
+    //! Rows that go in are those of raw lines; it compresses them too.
+    virtual bool takes_raw_rows() const { return false; }
 };
 
 } // namespace kernel

@@ -26,6 +26,15 @@ struct pulse_compression_params {
 };
 
 /*!
+ * \brief Matched filter of a pulsed waveform, over the bins of a transform of \p length.
+ *
+ * With everything in it that pulse_compression multiplies a spectrum with: window, 1 / E
+ * and 1 / length; with oversampling the bin at half the sampling rate is halved.
+ */
+SAR_KERNEL_API std::vector<cf32> matched_filter(const pulse_compression_params& params,
+                                                int length);
+
+/*!
  * \brief Raw lines to range-compressed lines on acquisition::compressed_axis().
  *
  * Pulsed waveforms (LFM, replica): matched filter. With s(t) a line and q(t) the pulse,

@@ -107,7 +107,60 @@ sampled_pulse pulse_of(const pulse_compression_params& params)
     return p;
 }
 
+//! conj(Q) W / (E L) over the bins of a transform of \p length; with oversampling the bin
+//! at half the sampling rate is halved, since it stands on either side.
+std::vector<cf32>
+filter_of(const pulse_compression_params& params, const sampled_pulse& pulse, int length)
+{
+    const acquisition& acq = params.acq;
+    std::vector<complex_double> padded(length);
+    for (int i = 0; i < static_cast<int>(pulse.samples.size()); ++i) {
+        const int at = pulse.first + i;
+        padded[at < 0 ? at + length : at] = pulse.samples[i];
+    }
+    const std::vector<complex_double> q = spectrum_of(padded);
+
+    const bool weighted = params.weighting.kind() != window_kind::rect;
+    const double band = acq.bandwidth_hz() / acq->sample_rate_hz; // cycles a sample
+    double total = 0;
+    for (const complex_double& v : q)
+        total += std::norm(v);
+    // the spectrum of a chirp is 1/4 of its mean at the band's edges, and nowhere within
+    // much lower; a chirp of few samples is kept from being divided by next to nothing
+    const bool flatten = weighted && acq->wave == waveform::pulsed_lfm;
+    const double lowest = 0.1 * total / (length * band);
+    std::vector<complex_double> h(length);
+    double peak = 0; // of the echo of a unit point
+    for (int k = 0; k < length; ++k) {
+        const double f = static_cast<double>(k <= length / 2 ? k : k - length) / length;
+        const double w = weighted ? params.weighting(f / band) : 1.0;
+        h[k] = std::conj(q[k]) * (flatten ? w / std::max(std::norm(q[k]), lowest) : w);
+        peak += (q[k] * h[k]).real() / length;
+    }
+    require(total > 0 && (flatten || peak * length > 1e-9 * total),
+            "the pulse has no energy within its band of ",
+            acq.bandwidth_hz(),
+            " Hz around 0; check replica and replica_bandwidth_hz");
+    std::vector<cf32> filter(length);
+    for (int k = 0; k < length; ++k)
+        filter[k] = to_cf32(h[k] / (peak * length));
+    if (length % 2 == 0 && params.oversampling > 1)
+        filter[length / 2] = 0.5f * filter[length / 2]; // it stands on either side
+    return filter;
+}
+
 } // namespace
+
+std::vector<cf32> matched_filter(const pulse_compression_params& params, int length)
+{
+    const sampled_pulse pulse = pulse_of(params);
+    require(length >= static_cast<int>(pulse.samples.size()),
+            "length is ",
+            length,
+            "; expected at least the samples of the pulse, ",
+            pulse.samples.size());
+    return filter_of(params, pulse, length);
+}
 
 pulse_compression::pulse_compression(const pulse_compression_params& params)
     : d_axis(params.acq.compressed_axis(params.oversampling))
@@ -168,39 +221,7 @@ void pulse_compression::plan_matched_filter(const pulse_compression_params& para
     d_shape.length = length;
     d_shape.padded = length * params.oversampling;
 
-    std::vector<complex_double> padded(length);
-    for (int i = 0; i < pulse_samples; ++i) {
-        const int at = pulse.first + i;
-        padded[at < 0 ? at + length : at] = pulse.samples[i];
-    }
-    const std::vector<complex_double> q = spectrum_of(padded);
-
-    const bool weighted = params.weighting.kind() != window_kind::rect;
-    const double band = acq.bandwidth_hz() / acq->sample_rate_hz; // cycles a sample
-    double total = 0;
-    for (const complex_double& v : q)
-        total += std::norm(v);
-    // the spectrum of a chirp is 1/4 of its mean at the band's edges, and nowhere within
-    // much lower; a chirp of few samples is kept from being divided by next to nothing
-    const bool flatten = weighted && acq->wave == waveform::pulsed_lfm;
-    const double lowest = 0.1 * total / (length * band);
-    std::vector<complex_double> h(length);
-    double peak = 0; // of the echo of a unit point
-    for (int k = 0; k < length; ++k) {
-        const double f = static_cast<double>(k <= length / 2 ? k : k - length) / length;
-        const double w = weighted ? params.weighting(f / band) : 1.0;
-        h[k] = std::conj(q[k]) * (flatten ? w / std::max(std::norm(q[k]), lowest) : w);
-        peak += (q[k] * h[k]).real() / length;
-    }
-    require(total > 0 && (flatten || peak * length > 1e-9 * total),
-            "the pulse has no energy within its band of ",
-            acq.bandwidth_hz(),
-            " Hz around 0; check replica and replica_bandwidth_hz");
-    d_filter.resize(length);
-    for (int k = 0; k < length; ++k)
-        d_filter[k] = to_cf32(h[k] / (peak * length));
-    if (length % 2 == 0 && params.oversampling > 1)
-        d_filter[length / 2] = 0.5f * d_filter[length / 2]; // it stands on either side
+    d_filter = filter_of(params, pulse, length);
 
     const int over = params.oversampling;
     const int valid = std::max(0, acq->samples - pulse_samples + 1);

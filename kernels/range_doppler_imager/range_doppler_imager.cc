@@ -29,13 +29,15 @@ public:
           d_raw(p.geometry.acq->samples),
           d_cols(d_filter->plan().frame().cols),
           d_batch(batch_of(target)),
-          d_compression(pulse_compression::make({ p.geometry.acq,
-                                                  p.geometry.oversampling,
-                                                  p.range_window,
-                                                  p.replica,
-                                                  d_batch },
-                                                target)),
           d_migration(migration(d_batch)),
+          d_compression(d_migration->takes_raw_rows()
+                            ? nullptr
+                            : pulse_compression::make({ p.geometry.acq,
+                                                        p.geometry.oversampling,
+                                                        p.range_window,
+                                                        p.replica,
+                                                        d_batch },
+                                                      target)),
           d_fft(azimuth_fft::make({ p.geometry.lines,
                                     d_filter->plan().frame().rows,
                                     d_compress_first ? d_cols : d_raw,
@@ -76,7 +78,7 @@ public:
             const int n = std::min(d_batch, rows - row);
             const cf32* lines =
                 d_fft->frame() + static_cast<std::size_t>(row) * d_fft->params().cols;
-            if (!d_compress_first) {
+            if (d_compression && !d_compress_first) {
                 d_compression->process(lines, d_compressed.data(), n);
                 lines = d_compressed.data();
             }
@@ -121,8 +123,9 @@ private:
     const int d_raw;   // samples of a raw line
     const int d_cols;  // of a compressed one, and cells of the image
     const int d_batch; // rows that go through the stages together
-    std::unique_ptr<pulse_compression> d_compression;
     std::unique_ptr<row_migration> d_migration;
+    std::unique_ptr<pulse_compression>
+        d_compression; // null: the migration takes raw rows
     std::unique_ptr<azimuth_fft> d_fft;
     target_memory d_compressed; // rows of a batch
 };

@@ -270,7 +270,9 @@ def with_centroid(acq, coefficients_hz):
 
 
 # Algorithms of the Doppler domain: the stage that straightens rows, and the imager.
-DOPPLER_ALGORITHMS = {"rda": ("rcmc", "range_doppler_imager"), "omegak": ("stolt", "omega_k_imager")}
+DOPPLER_ALGORITHMS = {"rda": ("rcmc", "range_doppler_imager"),
+                      "omegak": ("stolt", "omega_k_imager"),
+                      "csa": ("chirp_scaling", "chirp_scaling_imager")}
 
 
 def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_window="rect",
@@ -280,7 +282,8 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
                   device=0, lines=0, hop=0, annotate=False, progress=None):
     """Form the image of a recording in the Doppler domain; positions are not needed.
 
-    algorithm             "rda" (range-Doppler) or "omegak" (wavenumber: src is always exact)
+    algorithm             "rda" (range-Doppler), "omegak" (wavenumber; src is always exact) or
+                          "csa" (chirp scaling; no interpolation, src always)
     azimuth_bandwidth_hz  Doppler band processed; 0: the PRF; None: see choose_bandwidth()
     doppler_centroid      None: the recording's; number or list of coefficients in slant range
                           minus that of the first sample, lowest first, Hz; "estimate"
@@ -298,7 +301,10 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
         raise FocusError(f"algorithm is '{algorithm}'; expected one of: "
                          + ", ".join(DOPPLER_ALGORITHMS))
     migration_name, imager_name = DOPPLER_ALGORITHMS[algorithm]
-    migration = [interpolation] + ([src] if algorithm == "rda" else [])
+    migration = {"rda": [interpolation, src], "omegak": [interpolation], "csa": []}[algorithm]
+    if algorithm == "csa" and stages and doppler_centroid == "estimate":
+        raise FocusError("doppler_centroid is estimated from compressed lines, and chirp scaling "
+                         "takes raw ones; expected the fused chain (stages=False)")
     notes = list(rec.notes)
     acq = rec.acq
     if acq.effective_velocity_m_s <= 0:
@@ -337,16 +343,20 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
     if stages:
         _require_blocks("pulse_compression", "azimuth_fft", migration_name, "azimuth_filter",
                         *(["doppler_centroid"] if centroid_from == "estimate" else []))
-        chain.append(("pulse_compression", _sar.pulse_compression(
-            acq, oversampling, window, replica_of(rec), backend, device)))
+        if algorithm != "csa":
+            chain.append(("pulse_compression", _sar.pulse_compression(
+                acq, oversampling, window, replica_of(rec), backend, device)))
         if centroid_from == "estimate":
             chain.append(("doppler_centroid", _sar.doppler_centroid(
                 acq, lines, oversampling, [], 0, backend, device)))
         chain += [
-            ("azimuth_fft", _sar.azimuth_fft(acq, lines, fft_length, hop, oversampling, "forward",
-                                             storage, backend, device)),
+            ("azimuth_fft", _sar.azimuth_fft(
+                acq, lines, fft_length, hop, 1 if algorithm == "csa" else oversampling, "forward",
+                storage, backend, device)),
             (migration_name, getattr(_sar, migration_name)(
-                acq, lines, fft_length, oversampling, *migration, geometry, storage, backend, device)),
+                acq, lines, fft_length, oversampling,
+                *([window] if algorithm == "csa" else migration), geometry, storage, backend,
+                device)),
             ("azimuth_filter", _sar.azimuth_filter(
                 acq, lines, fft_length, oversampling, azimuth_window, azimuth_bandwidth_hz, looks,
                 geometry, output, hop, storage, backend, device))]
@@ -356,8 +366,8 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
                              "the imager has none; expected single, or stages")
         _require_blocks(imager_name)
         chain.append((imager_name, getattr(_sar, imager_name)(
-            acq, lines, fft_length, hop, oversampling, window, replica_of(rec), *migration,
-            azimuth_window, azimuth_bandwidth_hz, looks, geometry, output, backend, device)))
+            acq, lines, fft_length, hop, oversampling, window,
+            *([] if algorithm == "csa" else [replica_of(rec), *migration]), azimuth_window, azimuth_bandwidth_hz, looks, geometry, output, backend, device)))
     former = chain[-1][1]
     cols = acq.samples * oversampling
     if looks > 1:

@@ -8,6 +8,7 @@ import os
 import numpy as np
 
 from . import sar_python as _sar
+from .focus import DOPPLER_ALGORITHMS
 from .recordings import RecordingError
 
 
