@@ -30,7 +30,7 @@ def test_point_targets_meet_theory(squint, geometry, stages, backend):
         assert lost < 0.05
     other, _ = focus.range_doppler(scene.recording(), algorithm="omegak", geometry=geometry,
                                    backend="cpu")
-    assert energy_db(image, other) < -25
+    assert energy_db(image, other) < (-25 if squint < 10 else -18)
 
 
 @pytest.mark.parametrize("chirp", ["up", "down"])
