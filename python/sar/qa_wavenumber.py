@@ -13,7 +13,7 @@ from qa_range_doppler import Strip, energy_db, judge, quiet_blocks  # noqa: F401
 from gnuradio import sar
 from gnuradio.sar import focus
 from gnuradio.sar.measure import strip_aperture
-from gnuradio.sar.recordings import Recording
+from gnuradio.sar.recordings import open_recording
 
 # positions to 1/32 cell, IRW 1 %, PSLR 0.2 dB, ISLR 0.3 dB, phase 0.02 rad
 LIMITS = dict(position_cells=1 / 32, irw=0.01, pslr_db=0.2, islr_db=0.3, phase_rad=0.02)
@@ -176,3 +176,23 @@ def test_ultra_high_resolution(algorithm):
                        - m[direction]["position_error_cells"]) < 0.1
         assert mine["peak_amplitude"] == pytest.approx(m["peak_amplitude"], rel=0.012)
         assert mine["phase_error_rad"] == pytest.approx(m["phase_error_rad"], abs=0.05)
+
+
+# ---- real echoes ------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("algorithm", ["omegak", "csa"])
+@pytest.mark.parametrize("name", ["english_bay_ships", "coal_ferry"])
+def test_radarsat_is_as_sharp_as_by_range_doppler(radarsat, name, algorithm):
+    rec = open_recording(f"{radarsat}/{name}.sigmf-meta")
+    keep = dict(window="kaiser(2.5)", azimuth_window="kaiser(2.5)", backend="cpu")
+    image, report = focus.range_doppler(rec, algorithm=algorithm, **keep)
+    other, reference = focus.range_doppler(rec, **keep)
+    a, b = report["quality"], reference["quality"]
+    assert a["contrast"] > 0.998 * b["contrast"]
+    assert a["entropy_nat"] < b["entropy_nat"] + 0.005
+    assert a["peak_to_median_db"] > b["peak_to_median_db"] - 0.1
+    assert a["peak_pixel"] == pytest.approx(b["peak_pixel"], abs=1)
+    # and the picture is the same one
+    x, y = np.abs(image).ravel(), np.abs(other).ravel()
+    assert np.corrcoef(x, y)[0, 1] > 0.99
