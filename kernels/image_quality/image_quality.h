@@ -107,9 +107,11 @@ struct point_target_report {
  * expected width.
  *
  * PSLR is taken outside the first nulls. ISLR: main lobe null to null, sidelobes out to
- * 10 null distances on each side or to the rim of the chip; its theory (and that of PSLR)
- * is measured by the same code on the response of the window over the same extent. For
- * rect that is -10.1 dB at 10 null distances; -9.68 dB is the limit for a boundless cut.
+ * 10 null distances on each side or to the rim of the chip; its theory (and that of IRW
+ * and PSLR) is measured by the same code over the same extent, on the sum over all wave
+ * vectors of the point: the windows, and what a wide beam and a wide band do to them. For
+ * rect and a narrow beam that is -10.1 dB at 10 null distances; -9.68 dB is the limit for
+ * a boundless cut.
  *
  * A target that cannot be measured (outside, at the edge, lost in noise, not finite)
  * gives a report with found = false and the reason.

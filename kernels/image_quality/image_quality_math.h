@@ -19,6 +19,11 @@
 // of the wave vector is 4 pi f / c, so its part across grows with 1 / |w|.
 // These widths ("cells") are one over the bandwidth of the cut; the -3 dB width is
 // window.irw() cells (0.886 unweighted). Carrara, Goodman, Majewski, Spotlight SAR, 2.
+//
+// With a wide aperture the arc of wave vectors is no straight line, and its bend shows in
+// the range cut; with a wide band the aperture's share grows with frequency. The theory
+// that an image is measured against is therefore the sum over all wave vectors, along the
+// cut (look_along() below).
 
 #include "../core/constants.h"
 #include "../core/hd.h"
@@ -71,6 +76,39 @@ SAR_HD target_cuts cuts_at(vec3 p,
     t.range_slope = fabs(dot(t.range_direction, t.range_gradient));
     t.azimuth_slope = fabs(dot(t.azimuth_direction, t.azimuth_gradient));
     return t;
+}
+
+//! One direction of the aperture, along a cut: its wave vectors over the band.
+struct cut_look {
+    double weight;        //!< beside that of the window
+    double carrier_per_m; //!< turns of the middle of the band, against the centre's
+    double band_per_m;    //!< turns over one hertz of the band
+};
+
+/*!
+ * \brief Wave vectors of a point seen from \p antenna, along the unit vector \p
+ * direction.
+ *
+ * 2 f / c u turns a metre. Where the aperture ends at Doppler frequencies a look is one
+ * part of u along the track, k_t, the same all over the band, and the part across is
+ * sqrt(f^2 - (f0 k_t)^2): it grows with f as 1 / sqrt(1 - k_t^2). A matched filter of
+ * phase alone leaves the amplitude of the azimuth spectrum as it is, by stationary phase
+ * the root of one over the FM rate, (1 - k_t^2)^(-3/4).
+ */
+SAR_HD cut_look look_along(vec3 p, vec3 antenna, vec3 direction, double carrier_hz)
+{
+    const double along = dot(unit(p - antenna), direction);
+    return { 1, 2 / speed_of_light * carrier_hz * along, 2 / speed_of_light * along };
+}
+
+SAR_HD cut_look
+look_at_doppler(double k_t, vec3 track, vec3 across, vec3 direction, double carrier_hz)
+{
+    const double k_a = sqrt(1 - k_t * k_t);
+    return { pow(k_a, -1.5),
+             2 / speed_of_light * carrier_hz *
+                 (k_t * dot(track, direction) + k_a * dot(across, direction)),
+             2 / speed_of_light / k_a * dot(across, direction) };
 }
 
 //! Components of an offset in the plane along the two (oblique) cut directions, m.
