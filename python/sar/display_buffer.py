@@ -160,7 +160,7 @@ class display_buffer:
         self._length = 0       # rows of the image that is coming
 
     def dropped(self):
-        """(images, lines) that were never on the screen, though they came."""
+        """(images, lines) that were never on the screen, though they came; of strips the rows."""
         c = self.canvas
         return self.dropped_images, c.lost() if c is not None else 0
 
@@ -183,9 +183,7 @@ class display_buffer:
     def _begin_image(self, tag):
         info = image_of_tag(tag, self.cols, "image_display", self.value, self.images)
         before, old = self.canvas, self.canvas.info if self.canvas is not None else {}
-        if self.images and self.images_seen < self.images:
-            self.dropped_images += 1
-        rows = info["rows"]
+        rows, joined = info["rows"], False
         self._image_value = info["value"]
         if before is None or old.get("rows") is None:
             self.canvas = self._picture(info)
@@ -195,9 +193,11 @@ class display_buffer:
             before.written = math.ceil(before.written / height) * height
             before.row, before.bad, before.info = 0, 0, info
         elif _continues(info, old, self._length) and before.row - self._row0 == self._length:
-            self.canvas = self._strip(before, info)
+            self.canvas, joined = self._strip(before, info), True
         else:
             self.canvas = self._picture(info)
+        if self.images and self.images_seen < self.images and not joined:
+            self.dropped_images += 1
         self._length, self._row0 = rows, self.canvas.row
         self.images += 1
 

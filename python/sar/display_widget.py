@@ -53,7 +53,7 @@ class display_widget(Qt.QWidget):
         self._db = None          # rows in the ring's order
         self._drawn = None       # (db, vertical axis, horizontal axis): upright
         self._axes = None        # of rows and columns of pixels
-        self._blocks = None
+        self._blocks = None      # values on the screen, up and across; None: draw anew
         self._asked = (None, None, None)
         self._mouse = None
         self._next = 0.0
@@ -63,12 +63,18 @@ class display_widget(Qt.QWidget):
         self._timer = Qt.QTimer(self)
         self._timer.timeout.connect(self.tick)
         self._timer.start(INTERVAL_MS)
-        self.setMinimumSize(320, 240)
+        self.setMinimumSize(240, 200)
 
     # ---- what it is made of ----
 
     def sizeHint(self):
         return Qt.QSize(760, 640)
+
+    def resizeEvent(self, event):
+        # controls that do not fit make way for the picture
+        need = self._controls.sizeHint().width() + self.title.fontMetrics().averageCharWidth() * 6
+        self._controls.setVisible(event.size().width() >= need)
+        super().resizeEvent(event)
 
     def _make_controls(self):
         def level(text, low, high, tip):
@@ -89,7 +95,6 @@ class display_widget(Qt.QWidget):
         font = self.title.font()
         font.setBold(True)
         self.title.setFont(font)
-        self.title.setMinimumWidth(self.title.sizeHint().width())
         self.auto = Qt.QCheckBox("Auto")
         self.auto.setToolTip("choose the levels from the picture")
         self.auto.toggled.connect(self._auto_set)
@@ -109,32 +114,34 @@ class display_widget(Qt.QWidget):
         save.clicked.connect(self._save)
         for button in (reset, save):  # no wider than its text, so that narrow windows hold it all
             button.setFixedWidth(button.fontMetrics().horizontalAdvance(button.text()) + 16)
-        row = Qt.QHBoxLayout()
-        row.addWidget(self.title)
-        row.addStretch(1)
+        self._controls = Qt.QWidget()
+        inner = Qt.QHBoxLayout(self._controls)
+        inner.setContentsMargins(0, 0, 0, 0)
         for w in (self.auto, top_label, self.reference, range_label, self.range, self.colours,
                   self.square, reset, save):
-            row.addWidget(w)
+            inner.addWidget(w)
         if self._curve_view:
             for w in (self.colours, self.square):
                 w.hide()
+        row = Qt.QHBoxLayout()
+        row.addWidget(self.title, 1)
+        row.addWidget(self._controls)
         self.status = Qt.QLabel()
-        self.readout = Qt.QLabel()
-        for label in (self.status, self.readout):
+        self.readout = Qt.QLabel(" ")
+        for label in (self.title, self.status, self.readout):
             label.setTextFormat(Qt.Qt.PlainText)
             # a long line must not make the window wider
             label.setSizePolicy(Qt.QSizePolicy.Ignored, Qt.QSizePolicy.Preferred)
-        self.status.setAlignment(Qt.Qt.AlignRight)
-        below = Qt.QHBoxLayout()
-        below.addWidget(self.readout, 1)
-        below.addWidget(self.status, 1)
         self._layout = Qt.QVBoxLayout(self)
         self._layout.setContentsMargins(6, 4, 6, 4)
         self._layout.addLayout(row)
-        self._layout.addLayout(below)
+        self._layout.setSpacing(2)
+        self._layout.addWidget(self.readout)
+        self._layout.addWidget(self.status)
 
     def _make_picture(self):
         self.graphics = pg.GraphicsLayoutWidget()
+        self.graphics.ci.layout.setContentsMargins(0, 4, 4, 0)
         palette = self.palette()
         ink = palette.color(Qt.QPalette.WindowText)
         self.graphics.setBackground(palette.color(Qt.QPalette.Window))
@@ -160,7 +167,7 @@ class display_widget(Qt.QWidget):
             self.picture = pg.ImageItem(axisOrder="row-major")
             self.plot.addItem(self.picture)
             self.bar = pg.ColorBarItem(values=(-40, 0), colorMap=self._map(self._block.colours),
-                                       label="dB", rounding=0.1)
+                                       rounding=0.1)
             self.bar.setImageItem(self.picture, insert_in=self.plot)
             self.bar.axis.setPen(ink)
             self.bar.axis.setTextPen(ink)
@@ -246,6 +253,14 @@ class display_widget(Qt.QWidget):
         """Draw what has come; called by the timer."""
         if not self.isVisible() or time.monotonic() < self._next:
             return
+        try:
+            self._tick()
+        except Exception as e:  # PyQt would end the program, and the flowgraph with it
+            self._timer.stop()
+            self._block.note_error(e)
+            self.status.setText(f"the display ended: {e}")
+
+    def _tick(self):
         begin = time.monotonic()
         asked = (self._block.reference_db, self._block.dynamic_range_db, self._block.colours)
         if asked != self._asked:
@@ -325,26 +340,25 @@ class display_widget(Qt.QWidget):
         self._paint()
 
     def _paint(self):
-        """Only as many values as the screen has pixels, each the largest of its block."""
+        """At most as many values as the screen has pixels, each the largest of its part."""
         db, up, across = self._drawn
         size = self.plot.getViewBox().viewPixelSize()
-        blocks = []
-        for step, pixel, count in ((up[2], size[1], db.shape[0]), (across[2], size[0],
-                                                                   db.shape[1])):
-            k = 1
-            while 2 * k * step <= pixel and 2 * k < count:
-                k *= 2
-            blocks.append(k)
-        self._blocks = tuple(blocks)
-        kr, kc = self._blocks
+        shown, counts = db, []
+        for side, (step, pixel) in enumerate(((up[2], size[1]), (across[2], size[0]))):
+            count = db.shape[side]
+            # never more than pixels: the screen would leave some of them out
+            wanted = max(1, min(count, int(count * step / pixel)))
+            if wanted < count:
+                begins = np.arange(wanted) * count // wanted
+                shown = np.fmax.reduceat(shown, begins, axis=side)
+            counts.append(wanted)
+        self._blocks = tuple(counts)
         low, high = self._levels(db)
-        shown = block_peaks(db, kr, kc)
         # zero is black, not a hole; what has not come is one
         shown = np.where(np.isneginf(shown), np.float32(low - 1), shown).astype(np.float32)
         self.picture.setImage(shown, autoLevels=False)
         self.picture.setRect(Qt.QRectF(across[1] - across[2] / 2, up[1] - up[2] / 2,
-                                       shown.shape[1] * kc * across[2],
-                                       shown.shape[0] * kr * up[2]))
+                                       db.shape[1] * across[2], db.shape[0] * up[2]))
         self.bar.blockSignals(True)
         self.bar.setLevels((low, high))
         self.bar.blockSignals(False)
@@ -435,7 +449,7 @@ class display_widget(Qt.QWidget):
             text = self.text_at(p.x(), p.y())
         for line in self.cross:
             line.setVisible(inside)
-        self.readout.setText(text)
+        self.readout.setText(text or " ")
 
     def text_at(self, x, y):
         """What is at a place of the picture."""
@@ -481,14 +495,12 @@ class display_widget(Qt.QWidget):
                          f"{b.rows_done} rows")
         if c is not None and c.bad:
             parts.append(f"{c.bad} pixels not finite")
-        images, lines = b.dropped()
-        if images:
-            parts.append(f"{images} images not shown")
-        if lines:
-            parts.append(f"{lines} lines not shown")
+        for count, what in zip(b.dropped(), ("image", "row" if b.view == "image" else "line")):
+            if count:
+                parts.append(f"{count} {what}{'s' if count > 1 else ''} not shown")
         if self._block.error():
             parts = ["ended: " + self._block.error()]
-        elif c is not None and not self._block.running:
+        elif self._block.running is False:
             parts.append("stopped")
         self.status.setText("   ".join(parts))
         self.status.setToolTip(self.status.text())

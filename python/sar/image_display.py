@@ -80,7 +80,7 @@ class image_display(python_stage, gr.sync_block):
                                      int(lines))
         self.view = view
         self.title = str(title)
-        self.running = False
+        self.running = None   # True, or False after the end
         self._widget = None
         self.set_colours(colours)
         self.set_dynamic_range_db(dynamic_range_db)
