@@ -41,7 +41,11 @@ def block_peaks(power, kr, kc, row=0):
     ``row`` is the first row's place in its block: blocks end where those of the whole picture do.
     """
     if kc > 1:
-        power = np.fmax.reduceat(power, np.arange(0, power.shape[1], kc), axis=1)
+        out = power[:, ::kc].copy()
+        for k in range(1, min(kc, power.shape[1])):  # (some ten times faster than reduceat)
+            other = power[:, k::kc]
+            np.fmax(out[:, : other.shape[1]], other, out[:, : other.shape[1]])
+        power = out
     if kr > 1:
         ends = np.arange(kr - row % kr, len(power), kr)
         power = np.fmax.reduceat(power, np.concatenate([[0], ends]), axis=0)
@@ -96,7 +100,7 @@ class canvas:
         """Rows already reduced over columns, at most as many as there is room for."""
         height, done = len(self.values), 0
         while done < len(values):
-            at = self.row // self.kr % height if not self.scroll else self.written % height
+            at = self.row // self.kr % height
             part = values[done : done + (height - at) * self.kr - self.row % self.kr]
             kept = block_peaks(part, self.kr, 1, self.row)
             if self.row % self.kr:  # goes on with a block begun before

@@ -32,6 +32,16 @@ def levels_of(db, share=1 << 16):
     return display_range(np.append(flat, top))
 
 
+def largest_of_parts(db, parts, axis):
+    """Largest value of each of so many parts of an axis, as equal as they can be. (What
+    np.fmax.reduceat does, three times as fast.)"""
+    edges = np.arange(parts + 1) * db.shape[axis] // parts
+    out = np.take(db, edges[:-1], axis)
+    for k in range(1, int(np.diff(edges).max())):
+        np.fmax(out, np.take(db, np.minimum(edges[:-1] + k, edges[1:] - 1), axis), out)
+    return out
+
+
 class plain_numbers(pg.AxisItem):
     """An axis in the unit that its label says, at any scale."""
 
@@ -349,8 +359,7 @@ class display_widget(Qt.QWidget):
             # never more than pixels: the screen would leave some of them out
             wanted = max(1, min(count, int(count * step / pixel)))
             if wanted < count:
-                begins = np.arange(wanted) * count // wanted
-                shown = np.fmax.reduceat(shown, begins, axis=side)
+                shown = largest_of_parts(shown, wanted, side)
             counts.append(wanted)
         self._blocks = tuple(counts)
         low, high = self._levels(db)

@@ -388,10 +388,14 @@ def test_a_frame_with_holes(qt):
 
 
 def test_zoom_stays_while_rows_arrive(qt):
-    d = sar.image_display(200)
+    d = sar.image_display(200, "range_time", lines=150)
     x = noise(200, 200)
-    d.buffer.take(x[:50], [told(image(0, 200, 200))])
+    d.buffer.take(x[:50])
     w = qt.show(d)
+    assert w.plot.viewRange()[1] == pytest.approx([-0.5, 49.5])
+    d.buffer.take(x[50:60])
+    qt.draw(w)
+    assert w.plot.viewRange()[1] == pytest.approx([-0.5, 59.5])  # follows
     from PyQt5 import Qt, QtTest
 
     QtTest.QTest.mousePress(w.graphics.viewport(), Qt.Qt.LeftButton)
@@ -399,13 +403,12 @@ def test_zoom_stays_while_rows_arrive(qt):
     w.plot.setRange(xRange=(20, 30), yRange=(0, 10), padding=0)
     qt.draw(w)
     before = w.plot.viewRange()
-    d.buffer.take(x[50:])
+    d.buffer.take(x[60:])
     qt.draw(w)
     assert w.plot.viewRange() == before
-    assert w._blocks == (200, 200)  # every pixel on its own
+    assert w._blocks == (150, 200)  # every value on its own
     w.reset_view()
-    (x0, x1), (y0, y1) = w.plot.viewRange()
-    assert x0 <= 10 and x1 >= 59 and y0 <= -79 and y1 >= 20
+    assert w.plot.viewRange()[1] == pytest.approx([49.5, 199.5])
 
 
 def doppler_lines(prf, doppler, cell, cols=32, lines=256):
@@ -489,7 +492,7 @@ def test_a_frozen_window_does_not_stop_the_graph(qt):
     assert not runner.is_alive(), "the graph waits for the window"
     seconds = time.monotonic() - begin
     assert d.error() == "" and d.buffer.rows_done == total
-    assert total * cols / seconds > 1e6
+    assert total * cols / seconds > 1e7  # two orders less than a core can
     assert d.dropped() == (total // rows - 1, 0)
     assert d.buffer.canvas.values.size == rows * cols
     qt.draw(w)
