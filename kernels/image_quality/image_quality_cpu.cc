@@ -74,15 +74,15 @@ private:
     double d_null = 0;
 };
 
-// PSLR and ISLR of the window, by the code that measures images, on samples as fine.
-cut_figures
+// The window's response over an extent, on samples as fine as those of the image's cut.
+std::vector<double>
 theory_cut(const window_response& response, double step_cells, int before, int after)
 {
     std::vector<double> power(before + after + 1);
     for (int i = -before; i <= after; ++i)
         power[before + i] =
             i > 0 && i <= before ? power[before - i] : response.power(i * step_cells);
-    return measure_cut(power, before);
+    return power;
 }
 
 // A chip of the image as a trigonometric polynomial of fractional pixel indices.
@@ -318,6 +318,7 @@ void measure_direction(const polynomial& f,
                        double r,
                        double c,
                        const window_response& response,
+                       bool keep,
                        cut_report& cut)
 {
     double r1, c1, r0, c0;
@@ -348,9 +349,21 @@ void measure_direction(const polynomial& f,
     cut.irw_m = got.irw * step_m;
     cut.pslr_db = got.pslr_db;
     cut.islr_db = got.islr_db;
-    const cut_figures theory = theory_cut(response, step_m / cut.cell_m, before, after);
+    cut.half_before_m = got.half_before * step_m;
+    cut.half_after_m = got.half_after * step_m;
+    cut.null_before_m = got.null_before * step_m;
+    cut.null_after_m = got.null_after * step_m;
+    const std::vector<double> expected =
+        theory_cut(response, step_m / cut.cell_m, before, after);
+    // PSLR and ISLR of the window, by the code that measures images
+    const cut_figures theory = measure_cut(expected, before);
     cut.pslr_theory_db = theory.pslr_db;
     cut.islr_theory_db = theory.islr_db;
+    if (!keep)
+        return;
+    for (const double p : power)
+        cut.power.push_back(static_cast<float>(p / power[before]));
+    cut.power_theory.assign(expected.begin(), expected.end());
 }
 
 double median_of(std::vector<float>& v)
@@ -374,10 +387,9 @@ window_figures theory_of(const window& w, double cells_before, double cells_afte
 {
     const window_response response(w);
     const double step = w.irw() / steps_per_irw;
-    const cut_figures f = theory_cut(response,
-                                     step,
-                                     static_cast<int>(cells_before / step),
-                                     static_cast<int>(cells_after / step));
+    const int before = static_cast<int>(cells_before / step);
+    const int after = static_cast<int>(cells_after / step);
+    const cut_figures f = measure_cut(theory_cut(response, step, before, after), before);
     return { response.null(), f.pslr_db, f.islr_db };
 }
 
@@ -564,8 +576,9 @@ point_target_report measure_point_target(const cf32* image,
         out.phase_error_rad =
             std::arg(there * std::polar(1.0, -options.expected_phase_rad));
     }
-    measure_direction(f, chip, grid, found, r, c, range_response, out.range);
-    measure_direction(f, chip, grid, found, r, c, azimuth_response, out.azimuth);
+    const bool keep = options.keep_cuts;
+    measure_direction(f, chip, grid, found, r, c, range_response, keep, out.range);
+    measure_direction(f, chip, grid, found, r, c, azimuth_response, keep, out.azimuth);
     const auto too_short = [](const cut_report& cut, const window_response& w) {
         const double need = 1.5 * w.null() * cut.cell_m;
         return cut.extent_before_m < need || cut.extent_after_m < need;

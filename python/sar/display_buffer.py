@@ -75,6 +75,28 @@ def power_of(items, value):
     return power, bad
 
 
+def doppler_spectrum(lines, prf_hz, centroid_hz):
+    """Doppler spectrum of complex lines (lines, cells) at each cell, Hann weighted.
+
+    Returns (power (frequencies, cells), first frequency, step, Hz): a row stands for the
+    frequency next to the centroid that it can be, rising, within half a PRF of it; an echo of
+    unit power and one frequency has the power 1 in its row.
+    """
+    try:
+        from scipy.fft import fft  # single precision, lets other threads run
+    except ImportError:
+        from numpy.fft import fft
+    count = len(lines)
+    window = np.hanning(count + 2)[1:-1].astype(np.float32)[:, None]
+    lines = np.nan_to_num(lines, nan=0.0, posinf=0.0, neginf=0.0) * window
+    power = np.abs(fft(lines, axis=0)).astype(np.float32) ** 2
+    power /= np.float32(np.sum(window, dtype=float) ** 2)
+    k = np.arange(count)
+    n = k + count * np.ceil(centroid_hz / prf_hz - 0.5 - k / count)
+    order = np.argsort(n)
+    return power[order], float(n[order[0]]) * prf_hz / count, prf_hz / count
+
+
 class canvas:
     """Rows of one picture in a ring.
 
@@ -288,4 +310,4 @@ class display_buffer:
             self.images_done += 1
 
 
-__all__ = ["display_buffer", "canvas", "block_peaks", "block_sizes", "power_of"]
+__all__ = ["display_buffer", "canvas", "block_peaks", "block_sizes", "doppler_spectrum", "power_of"]

@@ -8,7 +8,7 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt5 import Qt
 
-from .display_buffer import block_peaks
+from .display_buffer import block_peaks, doppler_spectrum
 from .image_display import COLOURS
 from .image_sink import display_range, upright
 
@@ -397,21 +397,10 @@ class display_widget(Qt.QWidget):
             return None, None
         lines = np.roll(c.values, -(written % height), axis=0) if written >= height \
             else c.values[:count]
-        window = np.hanning(count + 2)[1:-1].astype(np.float32)[:, None]
-        lines = np.nan_to_num(lines, nan=0.0, posinf=0.0, neginf=0.0) * window
-        try:
-            from scipy.fft import fft  # single precision, lets other threads run
-        except ImportError:
-            from numpy.fft import fft
-        spectrum = np.abs(fft(lines, axis=0)).astype(np.float32) ** 2
-        spectrum /= np.float32(np.sum(window, dtype=float) ** 2)
         prf, centroid = self._doppler(c)
-        k = np.arange(count)
-        # each row stands for the frequency next to the centroid that it can be
-        n = k + count * np.ceil((centroid / prf - 0.5) - k / count)
-        order = np.argsort(n)
+        spectrum, first, step = doppler_spectrum(lines, prf, centroid)
         label = "Doppler frequency, Hz" if c.info.get("prf_hz") else "cycles a line"
-        return spectrum[order], (label, float(n[order[0]]) * prf / count, prf / count)
+        return spectrum, (label, first, step)
 
     @staticmethod
     def _doppler(c):

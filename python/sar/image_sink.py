@@ -95,42 +95,11 @@ def upright(values, row_axis, col_axis):
     return turned, rising(row_axis, values.shape[0]), rising(col_axis, values.shape[1])
 
 
-def write_annotated(path, pixels, value, grid, title=""):
+def write_annotated(path, pixels, value, info, title=""):
     """A figure with axes in metres and a colour bar in dB."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from .plot import image_figure, save
 
-    db = to_db(pixels, value)
-    black, white = display_range(db)
-    rows, cols = pixels.shape
-    figure = Figure(figsize=(8, 7), dpi=110)
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    extent = None
-    if grid:
-        r, c = grid["row_spacing_m"], grid["col_spacing_m"]
-        o, ra, ca = (np.array(grid[k]) for k in ("origin_m", "row_axis", "col_axis"))
-
-        def scale(v, step, count):
-            """Label of an axis and the values at its two outer pixel edges."""
-            edges = float(o @ v) - step / 2, float(o @ v) + (count - 0.5) * step
-            for unit, letter in zip(np.eye(3), "xyz"):
-                if abs(abs(v @ unit) - 1) < 1e-9:
-                    sign = 1 if v @ unit > 0 else -1
-                    return letter + ", m", sign * edges[0], sign * edges[1]
-            return "along (" + ", ".join(f"{u:.3f}" for u in v) + "), m", *edges
-
-        x_label, left, right = scale(ca, c, cols)
-        y_label, top, bottom = scale(ra, r, rows)
-        extent = (left, right, bottom, top)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-    shown = axes.imshow(np.maximum(db, black - 1), cmap="gray", vmin=black, vmax=white,
-                        extent=extent, interpolation="nearest")
-    figure.colorbar(shown, label="dB", shrink=0.8)
-    axes.set_title(title)
-    figure.tight_layout()
-    figure.savefig(path)
+    save(image_figure(pixels, value, info, title=title), path)
 
 
 def _value(dict_, key, convert, default=None):
@@ -336,7 +305,7 @@ class image_sink(python_stage, gr.sync_block):
             Image.fromarray(picture, "L").save(base + ".png")
             info["files"] = {"npy": base + ".npy", "png": base + ".png"}
             if self._annotate:
-                write_annotated(base + "_axes.png", image, info["value"], info["grid"])
+                write_annotated(base + "_axes.png", image, info["value"], info)
                 info["files"]["figure"] = base + "_axes.png"
             with open(base + ".json", "w", encoding="utf-8") as f:
                 json.dump(info, f, indent=1, allow_nan=False)
