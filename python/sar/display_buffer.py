@@ -52,6 +52,12 @@ def block_peaks(power, kr, kc, row=0):
     return power
 
 
+def axis_of_blocks(axis, k, first=0):
+    """The axis of blocks of k pixels, from pixel ``first`` of the axis of pixels."""
+    label, origin, step = axis
+    return label, origin + (first + (k - 1) / 2) * step, k * step
+
+
 def power_of(items, value):
     """Power of rows, float32, NaN where it is not finite; and the number of such pixels."""
     with np.errstate(over="ignore", invalid="ignore"):
@@ -310,4 +316,5 @@ class display_buffer:
             self.images_done += 1
 
 
-__all__ = ["display_buffer", "canvas", "block_peaks", "block_sizes", "doppler_spectrum", "power_of"]
+__all__ = ["axis_of_blocks", "block_peaks", "block_sizes", "canvas", "display_buffer",
+           "doppler_spectrum", "power_of"]

@@ -8,7 +8,7 @@ import numpy as np
 import pyqtgraph as pg
 from PyQt5 import Qt
 
-from .display_buffer import block_peaks, doppler_spectrum
+from .display_buffer import axis_of_blocks, block_peaks, doppler_spectrum
 from .image_display import COLOURS
 from .image_sink import display_range, upright
 
@@ -327,13 +327,9 @@ class display_widget(Qt.QWidget):
             row_axis, col_axis = c.axes
         fresh = self._drawn is None or c is not self._canvas
 
-        def kept(axis, k, begin=0):
-            """The axis of blocks of k pixels."""
-            label, origin, step = axis
-            return label, origin + (begin + (k - 1) / 2) * step, k * step
-
         before = self._drawn
-        self._drawn = upright(db, kept(row_axis, kr, first), kept(col_axis, kc))
+        self._drawn = upright(db, axis_of_blocks(row_axis, kr, first),
+                              axis_of_blocks(col_axis, kc))
         self._canvas, self._written, self._axes = c, written, (row_axis, col_axis)
         db, up, across = self._drawn
         if fresh:

@@ -17,7 +17,8 @@ from gnuradio import blocks, gr
 
 from . import measure as m
 from . import sar_python as _sar
-from .display_buffer import block_peaks, block_sizes, canvas, doppler_spectrum, power_of
+from .display_buffer import (axis_of_blocks, block_peaks, block_sizes, canvas, doppler_spectrum,
+                             power_of)
 from .image_sink import display_range, grid_axes, to_db, upright
 from .python_stage import guarded, python_stage
 from .recordings import RecordingError
@@ -84,12 +85,6 @@ def _draw(axes, db, row_axis, col_axis, colours, levels, label="dB"):
     return picture
 
 
-def _blocks_of(axis, k):
-    """The axis of blocks of k pixels."""
-    label, first, step = axis
-    return label, first + (k - 1) / 2 * step, k * step
-
-
 # ---- images -----------------------------------------------------------------------------
 
 
@@ -115,7 +110,7 @@ def image_figure(pixels, value="complex", info=None, *, targets=(), title="",
     ratio = min(max(height / width, 0.3), 1.6)
     figure = new_figure(7.5, min(9.0, 6.0 * ratio + 0.9))
     axes = figure.add_subplot()
-    _draw(axes, db, _blocks_of(row_axis, kr), _blocks_of(col_axis, kc), "gray", levels)
+    _draw(axes, db, axis_of_blocks(row_axis, kr), axis_of_blocks(col_axis, kc), "gray", levels)
     if max(height, width) <= 8 * min(height, width):
         axes.set_aspect("equal")
     if grid:
@@ -290,7 +285,7 @@ def range_time_figure(rec, *, raw=False, dynamic_range_db=0.0, reference_db=None
     db = np.where(np.isfinite(picture.values), db, np.nan)
     figure = new_figure(7.5, 6)
     axes = figure.add_subplot()
-    _draw(axes, db, _blocks_of(row_axis, kr), _blocks_of(_columns(rec.acq, raw), kc), "viridis",
+    _draw(axes, db, axis_of_blocks(row_axis, kr), axis_of_blocks(_columns(rec.acq, raw), kc), "viridis",
           levels, "power, dB")
     title = f"{_name(rec)}: {rec.num_pulses} lines, " + ("raw" if raw else "compressed in range")
     if kr * kc > 1:
@@ -388,8 +383,8 @@ def range_doppler_figure(rec, *, raw=False, dynamic_range_db=0.0, reference_db=N
     db = to_db(block_peaks(power, kr, kc), "power")
     figure = new_figure(7.5, 6)
     axes = figure.add_subplot()
-    _draw(axes, db, _blocks_of(("Doppler frequency, Hz", low, step), kr),
-          _blocks_of(_columns(rec.acq, raw), kc), "viridis",
+    _draw(axes, db, axis_of_blocks(("Doppler frequency, Hz", low, step), kr),
+          axis_of_blocks(_columns(rec.acq, raw), kc), "viridis",
           _levels(db, dynamic_range_db, reference_db), "power, dB")
     axes.set_title(f"{_name(rec)}: pulses {first} to {first + count - 1}, Hann", fontsize=10)
     return figure

@@ -285,6 +285,26 @@ def test_points_lie_where_the_axes_say(qt, rows, cols, row_axis, col_axis, plane
     assert label == ("along track, m" if plane else "x, m")
 
 
+def test_points_of_a_reduced_image_lie_in_their_block(qt, monkeypatch):
+    monkeypatch.setattr(kept.block_sizes, "__defaults__", (10000,))
+    d = sar.image_display(500, dynamic_range_db=40, reference_db=0)
+    x = np.full((400, 500), 1e-4, np.complex64)
+    x[213, 77] = 1
+    d.buffer.take(x, [told(image(0, 400, 500))])
+    w = qt.show(d)
+    kr, kc = d.buffer.canvas.kr, d.buffer.canvas.kc
+    assert kr > 2 and kc > 2 and f"brightest of {kr} x {kc}" in w.status.text()
+    # the block covers its pixels, from edge to edge, and no others
+    y0, y1 = (20 - 0.5 * (213 // kr * kr + k - 0.5) for k in (0, kr))
+    x0, x1 = (10 + 0.25 * (77 // kc * kc + k - 0.5) for k in (0, kc))
+    for px in (x0 + 0.05, x1 - 0.05):
+        for py in (y0 - 0.1, y1 + 0.1):
+            assert "  0.00 dB (brightest of" in w.text_at(px, py)
+    for px, py in ((x0 - 0.05, y0 - 0.1), (x1 + 0.05, y0 - 0.1), (x0 + 0.05, y0 + 0.1),
+                   (x0 + 0.05, y1 - 0.1)):
+        assert "-80.00 dB" in w.text_at(px, py)
+
+
 def test_grows_and_says_so(qt):
     d = sar.image_display(50, dynamic_range_db=40, reference_db=0)
     x = np.ones((40, 50), np.complex64)

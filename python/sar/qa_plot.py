@@ -91,11 +91,12 @@ def test_large_images_keep_their_peaks(monkeypatch):
     values, left, right, bottom, top = picture_of(figure)
     assert values.size <= 5000 and values.max() == pytest.approx(0, abs=1e-4)
     i, j = np.unravel_index(np.argmax(values), values.shape)
-    block = (right - left) / values.shape[1]
-    assert abs(left + (j + 0.5) * block - 100) <= block / 2
-    assert abs(bottom + (i + 0.5) * (top - bottom) / values.shape[0] - 211) <= block / 2
-    assert "brightest of each 8 x 4" in figure.axes[0].get_title() or \
-        "brightest of each 4 x 8" in figure.axes[0].get_title()
+    said = re.search(r"brightest of each (\d+) x (\d+) pixels", figure.axes[0].get_title())
+    kr, kc = int(said[1]), int(said[2])
+    # the middle of the pixels that the block is made of
+    for got, pixel, k in ((left + (j + 0.5) * (right - left) / values.shape[1], 100, kc),
+                          (bottom + (i + 0.5) * (top - bottom) / values.shape[0], 211, kr)):
+        assert k > 1 and got == pytest.approx(pixel // k * k + (k - 1) / 2, abs=1e-9)
 
 
 def test_a_focused_image(spot, tmp_path):
