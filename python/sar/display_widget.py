@@ -182,6 +182,9 @@ class display_widget(Qt.QWidget):
             self.bar.axis.setPen(ink)
             self.bar.axis.setTextPen(ink)
             self.bar.axis.setLabel("dB", color=ink.name())
+            # (it would not make room for both numbers and label by itself)
+            metrics = self.fontMetrics()
+            self.bar.axis.setWidth(metrics.horizontalAdvance("-188") + metrics.height() + 8)
             self.bar.sigLevelsChanged.connect(self._levels_dragged)
         self.cross = [pg.InfiniteLine(angle=a, pen=pg.mkPen(255, 210, 0, 150))
                       for a in (0, 90)]
@@ -415,7 +418,7 @@ class display_widget(Qt.QWidget):
         self.curve.setData(axis[1] + axis[2] * np.arange(len(db)), np.maximum(db, -400))
         if fresh:
             self.plot.setLabel("bottom", axis[0])
-            self.plot.setLabel("left", "mean power, dB")
+            self.plot.setLabel("left", "power, dB")
             self.centroid.setVisible(c.info.get("doppler_centroid_hz") is not None)
             self.centroid.setValue(self._doppler(c)[1])
         if self._follow:

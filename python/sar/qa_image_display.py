@@ -566,6 +566,30 @@ def test_an_error_in_the_window_ends_the_window_alone(qt):
     assert d.buffer.rows_done == 6
 
 
+@pytest.mark.skipif(not shutil.which("grcc"), reason="grcc is not here")
+@pytest.mark.parametrize("old,new,text", [
+    ("generate_options: qt_gui", "generate_options: no_gui", "no_gui"),
+    ("view: doppler", "view: doppler, type: float", "Assertion"),
+    ("dynamic_range_db: '45'", "dynamic_range_db: '-45'", "Assertion"),
+    ("lines: '1200'", "lines: '1'", "Assertion")])
+def test_grc_refuses(tmp_path, old, new, text):
+    """A flowgraph without a window, and parameters that do not fit, before anything runs."""
+    flowgraph = (SOURCE / "examples" / "05_display.grc").read_text()
+    if "type: float" in new:
+        at = flowgraph.index(old)
+        head = flowgraph[:at].rindex("type: complex")
+        flowgraph = flowgraph[:head] + "type: float" + flowgraph[head + len("type: complex"):]
+    else:
+        assert old in flowgraph
+        flowgraph = flowgraph.replace(old, new)
+    (tmp_path / "wrong.grc").write_text(flowgraph)
+    done = subprocess.run(["grcc", "-o", str(tmp_path), str(tmp_path / "wrong.grc")],
+                          env=dict(os.environ, GRC_BLOCKS_PATH=str(SOURCE / "grc"),
+                                   HOME=str(tmp_path)), capture_output=True, text=True)
+    assert done.returncode != 0 and text in done.stdout + done.stderr
+    assert not (tmp_path / "display.py").exists()
+
+
 @needs_qt
 @pytest.mark.skipif(not shutil.which("grcc"), reason="grcc is not here")
 def test_example(tmp_path):
