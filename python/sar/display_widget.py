@@ -5,8 +5,9 @@ import math
 import time
 
 import numpy as np
+from PyQt5 import Qt  # before pyqtgraph, which takes the binding that is loaded
+
 import pyqtgraph as pg
-from PyQt5 import Qt
 
 from .display_buffer import axis_of_blocks, block_peaks, doppler_spectrum
 from .image_display import COLOURS

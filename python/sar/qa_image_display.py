@@ -512,7 +512,7 @@ def test_a_frozen_window_does_not_stop_the_graph(qt):
     assert not runner.is_alive(), "the graph waits for the window"
     seconds = time.monotonic() - begin
     assert d.error() == "" and d.buffer.rows_done == total
-    assert total * cols / seconds > 1e7  # two orders less than a core can
+    assert total * cols / seconds > 3e6  # a fiftieth of what a core can
     assert d.dropped() == (total // rows - 1, 0)
     assert d.buffer.canvas.values.size == rows * cols
     qt.draw(w)
