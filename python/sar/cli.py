@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: ``gr_sar simulate | info | focus | measure | convert | demo | doctor``."""
+"""The command line: ``gr_sar simulate | info | focus | measure | plot | convert | demo | doctor``."""
 
 import argparse
 import json
@@ -20,6 +20,7 @@ Synthetic-aperture-radar images out of recordings, by GNU Radio flowgraphs on CP
   gr_sar info scene.sigmf-meta               say what is known about it
   gr_sar focus scene.sigmf-meta -o out       form the image: out/image.npy, .png, report.json
   gr_sar measure out                         compare targets with where they were put
+  gr_sar plot out -o image.png               draw the image, or cuts; or a recording
 
 All lengths are metres, times seconds, frequencies hertz. Exit status: 0 done, 1 failed or a
 target FAILs, 2 wrong usage.
@@ -449,6 +450,14 @@ def do_measure(args):
     return 0 if good else 1
 
 
+def do_plot(args):
+    from .plot import run
+
+    for sentence in run(args, _open):
+        _say(args, "  " + sentence)
+    return 0
+
+
 def do_convert(args):
     from .sigmf_files import write_sigmf
 
@@ -645,6 +654,28 @@ def parser():
                    help="position where a target should be, m (in place of the recording's)")
     s.add_argument("--limit", type=float, metavar="M", help="compare positions alone, error allowed "
                    "in m (default for real targets: 0.2)")
+
+    s = add("plot", do_plot, "draw a recording or a focused image as PNG, PDF or SVG",
+            "Of a recording: range-time (default; lines in dB, compressed, or --raw), doppler (mean\n"
+            "spectrum with the centroid), range-doppler, spectrum (over range frequency). Of a folder\n"
+            "that gr_sar focus wrote: image (default; axes in metres), cuts (of each target in range\n"
+            "and azimuth, with the figures of gr_sar measure and theory).",
+            "examples:\n  gr_sar plot flight.sigmf-meta -o lines.png\n"
+            "  gr_sar plot flight.sigmf-meta -o doppler.pdf --what doppler\n"
+            "  gr_sar plot out -o image.png --range 50\n"
+            "  gr_sar plot out -o cuts.pdf --what cuts --target -15.6,21.55")
+    _reading(s)
+    s.add_argument("-o", "--output", required=True, metavar="FILE", help=".png, .pdf or .svg")
+    g = s.add_argument_group("figure")
+    g.add_argument("--what", choices=("range-time", "doppler", "range-doppler", "spectrum", "image",
+                                      "cuts"), help="what to draw (default: by the input)")
+    g.add_argument("--raw", action="store_true", help="lines as recorded, not compressed in range")
+    g.add_argument("--target", type=_target, action="append", metavar="X,Y[,Z]",
+                   help="target of an image, m (in place of the report's)")
+    g.add_argument("--range", type=float, metavar="DB", help="from the darkest to the brightest "
+                   "level (default: chosen from the data)")
+    g.add_argument("--reference", type=float, metavar="DB", help="the brightest level (default: "
+                   "chosen from the data)")
 
     s = add("convert", do_convert, "write a recording as SigMF",
             epilog="example:\n  gr_sar convert p440_uwb_rail -o rail --clock-offset 9.28")
