@@ -50,7 +50,8 @@ def test_cuts_are_those_that_were_measured():
             cut["islr_db"], abs=1e-4)
         assert step == pytest.approx(cut["irw_theory_m"] / 64, rel=1e-9)
         u = x / cut["cell_m"]
-        np.testing.assert_allclose(cut["power_theory"], np.sinc(u) ** 2, atol=1e-5)
+        # (an aperture of 30 mrad and a band of 3 % are not quite one window each)
+        np.testing.assert_allclose(cut["power_theory"], np.sinc(u) ** 2, atol=1e-4)
 
 
 def test_measures_a_target():
