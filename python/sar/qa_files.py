@@ -267,6 +267,13 @@ def test_wav_beyond_four_gib(tmp_path):
     np.testing.assert_array_equal(s.read(1 << 30, (1 << 30) + 101), z)
 
 
+def test_wav_with_gigabytes_of_nothing_behind(tmp_path):
+    z = noise(101)
+    path = put(tmp_path / "a.wav", wav([z.real, z.imag]))
+    os.truncate(path, 3 << 30)
+    assert open_stream(path).count == 101  # at once
+
+
 def test_wav_centre_frequency_of_sdr_programs(tmp_path):
     when = (2024, 5, 3, 17, 12, 30, 0, 0)
     auxi = struct.pack("<16H9I", *when, *when, 2450000000, 1, 0, 0, 0, 0, 0, 0, 0)
@@ -274,7 +281,7 @@ def test_wav_centre_frequency_of_sdr_programs(tmp_path):
     s = open_stream(put(tmp_path / "a.wav", raw))
     assert s.metadata["captures"][0]["core:frequency"] == 2.45e9
     assert any("2450000000 Hz from the auxi chunk" in n for n in s.notes)
-    junk = wav([np.zeros(10), np.ones(10)], before=[(b"auxi", b"\0" * 60)])
+    junk = wav([np.zeros(10), np.ones(10)], before=[(b"auxi", b"\1" * 60)])
     s = open_stream(put(tmp_path / "a.wav", junk))
     assert "core:frequency" not in s.metadata["captures"][0]
 
@@ -309,6 +316,9 @@ def test_mono_is_refused_with_what_to_do(tmp_path):
     with pytest.raises(RecordingError, match="re.wav has one channel but I and Q need two: give "
                                              "both files .*--iq-files.* or real=True"):
         open_recording(re, samples=N, **LFM)
+    d, _ = describe(re, tokens=["--set", "prf_hz=5", re, "--range-bias", "0"])
+    assert d["command"].startswith(f"gr_sar focus --set prf_hz=5 {re} OTHER_FILE --range-bias 0 -o")
+    assert "--iq-files" in d["command"] and d["missing"][0]["name"] == "I and Q"
     rec = open_recording(re, samples=N, real=True, intermediate_frequency_hz=1000.0,
                          **dict(LFM, sample_rate_hz=48000.0, pulse_length_s=1e-4,
                                 chirp_rate_hz_per_s=1e8))
@@ -603,6 +613,7 @@ def test_metadata_given_for_a_file_with_a_header(tmp_path):
     rec = open_recording(path, meta=meta)
     np.testing.assert_array_equal(rec.lines(), z)
     assert rec.acq.prf_hz == 100 and rec.datatype == "ci16_le"
+    assert rec.metadata["global"]["core:datatype"] == "ci16_le"
 
 
 # ---- TI ---------------------------------------------------------------------------------
@@ -1154,6 +1165,13 @@ def test_convert_turns_and_takes_a_type(tmp_path):
         assert s.dtype.name == name
         np.testing.assert_array_equal(s.read(0, 6 * N), wanted.ravel())
     assert run("convert", path, "-o", tmp_path / "o", "--quiet", "--to", "rf32_le") == 1
+    # the smallest integer has no opposite: the conjugate of it needs another type
+    z[0, 0] = 5 - 32768j
+    put(tmp_path / "e.cs16", interleaved(z, "<i2"))
+    radar = [a for k, v in dict(LFM, samples=N).items() for a in ("--set", f"{k}={v}")]
+    assert run("convert", tmp_path / "e.cs16", "-o", tmp_path / "e", "--quiet", "--conjugate",
+               *radar) == 0
+    np.testing.assert_array_equal(open_recording(tmp_path / "e").lines(), z.conj())
 
 
 def test_converted_recording_is_completed_by_hand(tmp_path, capsys):

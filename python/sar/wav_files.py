@@ -47,6 +47,8 @@ def open_wav(store, *, real=False, channel=None):
     at = 12
     while at + 8 <= store.size:
         chunk, size = struct.unpack(order + "4sI", bytes(store.read(at, 8)))
+        if not all(32 <= b < 127 for b in chunk):
+            break  # no chunk: whatever it is, it is not looked through
         at += 8
         left = store.size - at
         if chunk == b"data" and data is None:
