@@ -4,6 +4,7 @@
 A file that can be read is described whatever it lacks; an error is one of the file.
 """
 
+import inspect
 import shlex
 
 import numpy as np
@@ -37,9 +38,13 @@ def look(paths, **options):
     return rec, stream, []
 
 
+# Options of open_recording() that are no parameters of the acquisition.
+NO_FIELDS = set(inspect.signature(open_recording).parameters)
+
+
 def overrides_of(options):
     """The acquisition fields among options of open_recording()."""
-    return {k: v for k, v in options.items() if k in SIGMF_KEYS and v is not None}
+    return {k: v for k, v in options.items() if k not in NO_FIELDS and v is not None}
 
 
 def known_of(stream, options):
@@ -253,5 +258,5 @@ def convert(paths, output, to=None, **options):
         conjugate=options.get("conjugate", False), datatype=to,
         description="converted by gr_sar convert")
     return stream.notes + [
-        "still missing to focus it: " + ", ".join(k or n for n, k, _ in missing)
-        + ": add them to that file", f"{meta}: {count} samples"]
+        "still missing to focus it, keys for that file: "
+        + ", ".join(k for _, k, _ in missing if k), f"{meta}: {count} samples"]

@@ -680,6 +680,7 @@ def test_ti_capture_as_a_recording(tmp_path):
                          (dict(num_rx=5), "num_rx is 5"), (dict(num_rx=2.5), "num_rx is 2.5"),
                          (dict(tx=2), "tx is 2; expected 0 to 1"),
                          (dict(lanes=3), "lanes is 3"),
+                         (dict(num_adc_samples=10**9), "less than one chirp of each transmitter"),
                          (dict(num_adc_samples=31, num_rx=1), "expected an even number")):
         with pytest.raises(RecordingError, match=sentence):
             open_recording(path, ti=ti, **radio)
@@ -1065,6 +1066,31 @@ def test_the_command_of_info_focuses(tmp_path, capsys):
     assert d["pulses"] == 200 and d["positions"] is True and d["stream"]["channels"] == 1
 
 
+def test_info_refuses_what_focus_would(tmp_path, capsys):
+    path, _ = every_kind(tmp_path, noise((6, N)))["raw"]
+    for args, sentence in (
+            (["--set", "foo=3"], "'foo' is not a parameter of an acquisition"),
+            (["--set", "carrier_hz=abc"], "carrier_hz is 'abc'; expected a number"),
+            (["--set", "prf_hz=NaN"], "prf_hz is nan; expected a number"),
+            (["--channels", "0"], "has 0 channels; expected 1 or more"),
+            (["--channel", "1"], "channel is 1; expected 0 to 0"),
+            (["--header-bytes", "99999999"], "header_bytes is 99999999; expected at most 1536"),
+            (["--header-bytes", "-5"], "header_bytes is -5")):
+        for command in (["info"], ["convert", "-o", tmp_path / "o"], ["focus", "-o", tmp_path / "o"]):
+            assert run(command[0], path, *command[1:], *args) == 1, args
+            err = capsys.readouterr().err
+            assert sentence in err and err.count("\n") == 1, err
+
+
+def test_bits_that_are_no_numbers(tmp_path, recwarn):
+    rng = np.random.default_rng(0)
+    raw = rng.integers(0, 256, 8 * 4096).astype("u1")
+    raw[3::8], raw[2::8] = 0x7F, 0xA0  # signalling NaN
+    path = put(tmp_path / "a.cf32", raw.tobytes())
+    assert run("info", path) == 0
+    assert not [w for w in recwarn if issubclass(w.category, RuntimeWarning)]
+
+
 def test_info_of_other_waveforms(tmp_path):
     path, _ = every_kind(tmp_path, noise((6, N)))["raw"]
 
@@ -1180,7 +1206,7 @@ def test_converted_recording_is_completed_by_hand(tmp_path, capsys):
     path, _ = every_kind(tmp_path, z)["wav"]
     assert run("convert", path, "-o", tmp_path / "o", "--set", "prf_hz=750") == 0
     out = capsys.readouterr().out
-    assert "still missing to focus it: sar:waveform, sar:samples_per_pulse, core:frequency" in out
+    assert "keys for that file: sar:waveform, sar:samples_per_pulse, core:frequency" in out
     with pytest.raises(RecordingError, match="o.sigmf-meta does not say sar:waveform"):
         open_recording(tmp_path / "o")
     edit(tmp_path / "o.sigmf-meta", [{"core:sample_start": 0, "core:frequency": 2.4e9}],

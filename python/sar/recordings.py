@@ -103,15 +103,20 @@ def lacking(fields):
     return [n for n in REQUIRED.get(waveform_of(fields), ()) if fields.get(n) is None]
 
 
-def make_acquisition(fields, source, fix="add it to the metadata"):
-    """An acquisition from a dict of its fields; a missing one is named with its key."""
-    fields = {k: v for k, v in fields.items() if v is not None}
+def check_names(fields):
+    """Refuse what is no parameter of an acquisition."""
     unknown = sorted(set(fields) - set(SIGMF_KEYS))
     if unknown:
         raise RecordingError(
             f"'{unknown[0]}' is not a parameter of an acquisition; expected one of: "
             + ", ".join(SIGMF_KEYS)
         )
+
+
+def make_acquisition(fields, source, fix="add it to the metadata"):
+    """An acquisition from a dict of its fields; a missing one is named with its key."""
+    fields = {k: v for k, v in fields.items() if v is not None}
+    check_names(fields)
     waveform = waveform_of(fields)
     if waveform is None:
         key, what = SIGMF_KEYS["waveform"]

@@ -70,7 +70,8 @@ class data_type:
         """Components as floats, unsigned ones centred on 0; complex for c types: the last
         axis, of I and Q, goes. float32 where that holds every value, unless wide."""
         real = np.float64 if self.wide or wide else np.float32
-        v = components.astype(real)
+        with np.errstate(invalid="ignore"):  # bits that are no number stay none
+            v = components.astype(real)
         if self.offset:
             v -= real(self.offset)
         if scale != 1.0:

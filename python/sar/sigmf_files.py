@@ -17,7 +17,7 @@ import tarfile
 import numpy as np
 
 from .recordings import (SIGMF_KEYS, Recording, RecordingError, analytic, attach_navigation,
-                         check_mode, make_acquisition)
+                         check_mode, check_names, make_acquisition)
 from .samples import bytes_of, data_type, hints_of, measured, pieces_of, sample_stream, turned
 
 EXTENSION_VERSION = "0.3.0"
@@ -163,7 +163,8 @@ def stream_of(store, metadata, options, *, source=None, kind="raw", base=None,
     channels = g.get("core:num_channels", 1)
     if isinstance(channels, bool) or not isinstance(channels, int) or channels < 1:
         raise RecordingError(f"{source}: core:num_channels is {channels!r}; expected 1 or more")
-    channels = options.get("channels") or channels
+    if options.get("channels") is not None:
+        channels = options["channels"]
     pieces, chosen = _pieces(metadata, source, dtype.sample_bytes * channels, store.size, options)
     metadata = dict(metadata, captures=chosen, **{"global": dict(g, **{"core:datatype": name})})
     stream = sample_stream(pieces_of(store, pieces), dtype, channels=channels,
@@ -196,6 +197,9 @@ def _pieces(metadata, source, frame_bytes, size, options):
     end = size - _whole(metadata["global"].get("core:trailing_bytes", 0), "core:trailing_bytes",
                         source)
     header = _whole(options.get("header_bytes") or 0, "header_bytes", source)
+    if header > size:
+        raise RecordingError(f"header_bytes is {header}; expected at most {size}, the bytes of "
+                             f"{source}")
     pieces = [] if captures else [(header, end - header)]
     for k, c in enumerate(captures):
         header += _whole(c.get("core:header_bytes", 0), "core:header_bytes", source)
@@ -266,7 +270,13 @@ def fields_of(metadata, source, overrides):
                 raise RecordingError(f"{source}: {key} is {value!r}; expected text")
         else:
             _number(value, key, source)
-    fields.update({k: v for k, v in overrides.items() if v is not None})
+    overrides = {k: v for k, v in overrides.items() if v is not None}
+    check_names(overrides)
+    for name, value in overrides.items():
+        if name not in text and not name.endswith("_slopes") and name != "reference_point_m" and (
+                isinstance(value, (bool, str)) or not math.isfinite(value)):
+            raise RecordingError(f"{name} is {value!r}; expected a number")
+    fields.update(overrides)
     return fields
 
 

@@ -163,12 +163,15 @@ def open_capture(store, path, ti, *, channel=None):
     if not 0 <= channel < rx:
         raise RecordingError(f"channel is {channel}; expected 0 to {rx - 1}: num_rx is {rx}")
     parts = 1 if real else 2
+    chirp = parts * n * (4 if lanes == 4 else rx)
+    if 2 * chirp * tx > store.size:
+        raise RecordingError(
+            f"{store.name} holds {store.size} bytes, less than one chirp of each transmitter, "
+            f"{2 * chirp * tx} bytes with num_adc_samples {n}, num_rx {rx}, num_tx {tx}")
     if lanes == 4:
-        chirp = 4 * parts * n
         i = [turn * chirp + 4 * parts * k + channel for k in range(n)]
         q = None if real else [a + 4 for a in i]
     else:
-        chirp = parts * rx * n
         if not real and chirp % 4:
             raise RecordingError(f"num_rx x num_adc_samples is {rx} x {n}; expected an even number "
                                  "with two lanes, which send samples in pairs")
