@@ -16,6 +16,7 @@ from conftest import _set
 from gnuradio import sar
 from gnuradio.sar import cli, formats
 from gnuradio.sar.describe import describe
+from gnuradio.sar.focus import FocusError, range_doppler
 from gnuradio.sar.formats import open_stream
 from gnuradio.sar.recordings import RecordingError, open_recording
 from gnuradio.sar.samples import hints_of, measured
@@ -503,13 +504,11 @@ def test_sigmf_captures_are_chosen(tmp_path):
     with pytest.raises(RecordingError, match="core:frequency changes from 9600000000.0 to "
                                              "5400000000.0 at sample 128; .*capture=0"):
         open_recording(meta)
-    m = json.load(open(meta))
-    del m["global"]["sar:num_pulses"]
-    json.dump(m, open(meta, "w"))
     first, second = (open_recording(meta, capture=k) for k in (0, 1))
     np.testing.assert_array_equal(first.lines(), z[:2])
     np.testing.assert_array_equal(second.lines(), z[2:])
     assert (first.acq.carrier_hz, first.acq.prf_hz) == (9.6e9, 100)
+    assert not any("sar:num_pulses" in n for n in first.notes)  # that is of the whole
     assert (second.acq.carrier_hz, second.acq.prf_hz) == (5.4e9, 200)
     with pytest.raises(RecordingError, match="capture is 2; expected 0 to 1"):
         open_recording(meta, capture=2)
@@ -525,6 +524,30 @@ def test_sigmf_captures_are_chosen(tmp_path):
     assert m["captures"] == [{"core:sample_start": 0, "core:frequency": 5.4e9,
                               "core:datetime": "2026-05-01T10:00:09Z"}]
     assert m["global"]["sar:prf_hz"] == 200 and m["global"]["core:datatype"] == "ci16_le"
+
+
+@pytest.mark.parametrize("by", ["pulse", "time_s"])
+def test_a_chosen_capture_keeps_its_pulses_and_times(tmp_path, by):
+    """Positions and times of the pulses it has in the whole, not of the first ones."""
+    meta, z = sigmf(tmp_path)
+    captures = [{"core:sample_start": 0, "core:frequency": 9.6e9, "sar:prf_hz": 100.0},
+                {"core:sample_start": 2 * N, "sar:prf_hz": 200.0},
+                {"core:sample_start": 4 * N, "sar:prf_hz": 50.0}]
+    edit(meta, captures, sar__start_time_s=5.0)
+    t = 5 + np.array([0, 0.01, 0.02, 0.025, 0.03, 0.05])
+    rows = ["pulse,x_m,y_m,z_m" if by == "pulse" else "time_s,x_m,y_m,z_m"]
+    rows += [f"{k if by == 'pulse' else t[k]!r},{100 * t[k]!r},0,{k}" for k in range(6)]
+    (tmp_path / "a.nav.csv").write_text("\n".join(rows) + "\n")
+    for k in range(3):
+        rec = open_recording(meta, capture=k)
+        part = slice(2 * k, 2 * k + 2)
+        np.testing.assert_allclose(rec.times_s, t[part], atol=1e-9)
+        np.testing.assert_allclose(rec.tx[:, 0], 100 * t[part], atol=1e-6)
+        np.testing.assert_array_equal(rec.lines(), z[part])
+    captures[2]["core:global_index"], captures[0]["core:global_index"] = 120000000, 0
+    edit(meta, captures)
+    os.unlink(tmp_path / "a.nav.csv")
+    np.testing.assert_allclose(open_recording(meta, capture=2).times_s, [6, 6.02])
 
 
 def test_sample_rate_may_not_change(tmp_path):
@@ -548,6 +571,9 @@ def test_global_index_moves_pulses_in_time(tmp_path):
     np.testing.assert_allclose(rec.times_s, [0, 0.01, 0.02, 0.1, 0.11, 0.12])
     np.testing.assert_array_equal(rec.lines(), z)
     assert any("core:global_index jumps before 1 captures" in n for n in rec.notes)
+    # range-Doppler, which counts pulses, says so
+    with pytest.raises(FocusError, match="pulse 3 is 7 pulses away from even spacing"):
+        range_doppler(open_recording(meta, effective_velocity_m_s=100.0))
     edit(meta, [first, {"core:sample_start": 3 * N + 5, "core:global_index": 9000}])
     with pytest.raises(RecordingError, match="7803 samples are lost at sample 197 .*inside pulse 3"):
         open_recording(meta)
@@ -570,7 +596,6 @@ def test_sigmf_non_conforming_dataset(tmp_path):
     assert rec.num_pulses == 6 and rec.dropped_samples == 0
     np.testing.assert_array_equal(rec.lines(), z)
     np.testing.assert_array_equal(rec.lines(1, 4), z[1:4])  # over the header
-    edit(meta, sar__num_pulses=4)
     np.testing.assert_array_equal(open_recording(meta, capture=1).lines(), z[2:])
     edit(meta, [{"core:sample_start": -1, "core:frequency": 9.6e9}])
     with pytest.raises(RecordingError, match="core:sample_start is -1"):

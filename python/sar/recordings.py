@@ -197,6 +197,7 @@ class Recording:
         self._mean = None          # line subtracted from every line
         self._weights = None       # amplitude of each pulse
         self.stream = None         # sample_stream that the lines are cut from
+        self.pulses_before = 0     # pulses of the file in front of it, which it numbers, too
         self.kept = None           # (data type, scale, reader) that lose nothing, see exact()
         for name, p in (("positions", self.tx), ("receiver positions", self.rx)):
             if p is not None and len(p) != self.num_pulses:
@@ -488,8 +489,11 @@ def read_csv(path, what):
     return {n: table[:, i] for i, n in enumerate(names)}
 
 
-def read_navigation(path, times_s, prf_hz, clock_offset_s=0.0, lever_arm_m=(0, 0, 0)):
+def read_navigation(path, times_s, prf_hz, clock_offset_s=0.0, lever_arm_m=(0, 0, 0),
+                    pulses_before=0):
     """Positions at the pulse times from a navigation record.
+
+    pulses_before  number that the record gives to the first pulse
 
     Returns (tx, rx or None, covered): covered is the slice of pulses inside the record;
     positions outside are not made up.
@@ -501,7 +505,7 @@ def read_navigation(path, times_s, prf_hz, clock_offset_s=0.0, lever_arm_m=(0, 0
         nav_t = table[time_name]
     elif "pulse" in table:
         # through the pulses' own times, which need not be evenly spaced
-        pulse, last = table["pulse"], len(times_s) - 1
+        pulse, last = table["pulse"] - pulses_before, len(times_s) - 1
         nav_t = (np.interp(pulse, np.arange(len(times_s)), times_s)
                  + (np.minimum(pulse, 0) + np.maximum(pulse - last, 0)) / prf_hz)
     else:
@@ -556,7 +560,8 @@ def attach_navigation(rec, path, options, defaults=None):
         arm = defaults.get("lever_arm_m", (0.0, 0.0, 0.0))
     arm = tuple(float(v) for v in arm)
     name = _name_of(path)
-    tx, rx, covered = read_navigation(path, rec.times_s, rec.acq.prf_hz, offset, arm)
+    tx, rx, covered = read_navigation(path, rec.times_s, rec.acq.prf_hz, offset, arm,
+                                      rec.pulses_before)
     total = rec.num_pulses
     if covered.stop - covered.start < total:
         rec = rec.select(covered.start, covered.stop)

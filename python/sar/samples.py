@@ -225,6 +225,7 @@ class sample_stream:
         self.samples = None
         self.base = None    # name without suffix of what it belongs to, "" for none
         self.frames = None  # (pulses, seconds) of frames of pulses
+        self.earlier = []   # captures of SigMF in front of the one that was chosen, and that one
         if not isinstance(channels, int) or channels < 1:
             raise RecordingError(f"{self.source} has {channels!r} channels; expected 1 or more")
         if channel is None:
@@ -301,7 +302,7 @@ class iq_pair(sample_stream):
                                  f"{rates[1]}; expected the same as I and Q")
         self._parts = i, q
         self.store, self.dtype = i.store, data_type("c" + i.dtype.name[1:])
-        self.samples, self.base, self.frames = None, i.base, None
+        self.samples, self.base, self.frames, self.earlier = None, i.base, None, []
         self.source, self.kind, self.fix = f"{i.source} and {q.source}", i.kind, i.fix
         self.channels, self.channel = 1, 0
         self.metadata, self.full_scale, self.nav = i.metadata, i.full_scale, i.nav

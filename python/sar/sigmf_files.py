@@ -165,14 +165,19 @@ def stream_of(store, metadata, options, *, source=None, kind="raw", base=None,
         raise RecordingError(f"{source}: core:num_channels is {channels!r}; expected 1 or more")
     if options.get("channels") is not None:
         channels = options["channels"]
-    pieces, chosen = _pieces(metadata, source, dtype.sample_bytes * channels, store.size, options)
-    metadata = dict(metadata, captures=chosen, **{"global": dict(g, **{"core:datatype": name})})
+    pieces, captures = _pieces(metadata, source, dtype.sample_bytes * channels, store.size, options)
+    g = dict(g, **{"core:datatype": dtype.name})
+    earlier = []
+    if options.get("capture") is not None:
+        earlier, captures = captures, captures[-1:]
+        g.pop("sar:num_pulses", None)  # of the whole
+    metadata = dict(metadata, captures=captures, **{"global": g})
     stream = sample_stream(pieces_of(store, pieces), dtype, channels=channels,
                            channel=options.get("channel"), kind=kind, source=source, fix=fix,
                            metadata=metadata, notes=notes, refused=refused,
                            lacks=("datatype", "core:datatype"),
                            needs=("--datatype", "DATATYPE") if refused else ())
-    stream.base = base
+    stream.base, stream.earlier = base, earlier
     return stream
 
 
@@ -183,7 +188,7 @@ def _whole(value, key, source):
 
 
 def _pieces(metadata, source, frame_bytes, size, options):
-    """Stretches of bytes that hold samples, and the captures they are of.
+    """Stretches of bytes that hold samples, and the captures: up to the one that was chosen.
 
     Headers of non-conforming datasets stand before the samples of their capture
     (core:header_bytes); core:sample_start does not count them.
@@ -211,13 +216,13 @@ def _pieces(metadata, source, frame_bytes, size, options):
             pieces.append((start, stop - start))
     if wanted is None:
         return pieces, captures
-    # what a capture does not say holds on from those before it
-    chosen = dict(captures[wanted])
-    for c in captures[wanted::-1]:
-        for key in ("core:frequency", "sar:prf_hz", "core:sample_rate"):
-            if key in c:
-                chosen.setdefault(key, c[key])
-    return pieces, [chosen]
+    said, upto = {}, []
+    for c in captures[: wanted + 1]:
+        # what a capture does not say holds on from those before it
+        said.update({k: c[k] for k in ("core:frequency", "sar:prf_hz", "core:sample_rate")
+                     if k in c})
+        upto.append({**said, **c})
+    return pieces, upto
 
 
 def _number(value, key, source):
@@ -350,16 +355,17 @@ def recording_of(stream, overrides, options):
         hints["targets"] = read_targets(g["sar:targets"], source)
     notes += hints_of(stream, measured(stream), acq.waveform == "frequency_domain")
     t0 = float(_number(g.get("sar:start_time_s", 0.0), "sar:start_time_s", source))
-    times = t0 + _pulse_times(stream, acq, pulses, notes)
+    first, before_s = _before(stream, acq)
+    times = t0 + before_s + _pulse_times(stream, acq, pulses, notes)
     if "sar:pulse_times_s" in g:
-        times = np.asarray(g["sar:pulse_times_s"], float)[:pulses]
+        times = np.asarray(g["sar:pulse_times_s"], float)[round(first) :][:pulses]
         if len(times) != pulses:
             raise RecordingError(f"{source}: sar:pulse_times_s has {len(times)} values for "
                                  f"{pulses} pulses")
     rec = Recording(acq, lines, pulses, times, kind=stream.kind, datatype=dtype.name,
                     paths=[stream.store.path], dropped_samples=dropped, notes=notes, hints=hints,
                     metadata=stream.metadata, replica=read_replica(replica_text, source))
-    rec.stream = stream
+    rec.stream, rec.pulses_before = stream, first
     if dtype.complex:
         rec.kept = dtype.written, scale, lambda a, b: read_lines(a, b, wide=True)
     if acq.waveform == "replica" and rec.replica is None:
@@ -395,6 +401,21 @@ def navigation_of(stream):
         return named
     beside = (base + ".nav.csv", os.path.splitext(base)[0] + ".nav.csv")
     return next((p for p in beside if os.path.exists(p)), None)
+
+
+def _before(stream, acq):
+    """(pulses, seconds) from the first pulse of a recording to the capture that was chosen."""
+    captures = stream.earlier
+    if len(captures) < 2:
+        return 0, 0.0
+    start = [c.get("core:sample_start", 0) for c in captures]
+    index = [c.get("core:global_index") for c in (captures[0], captures[-1])]
+    pulses = (start[-1] - start[0]) / acq.samples
+    if None not in index and acq.sample_rate_hz > 0:
+        return pulses, (index[1] - index[0]) / acq.sample_rate_hz
+    prf_hz = stream.metadata["global"].get("sar:prf_hz", acq.prf_hz)
+    return pulses, sum((b - a) / acq.samples / c.get("sar:prf_hz", prf_hz)
+                       for a, b, c in zip(start, start[1:], captures))
 
 
 def _pulse_times(stream, acq, pulses, notes):

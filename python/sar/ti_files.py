@@ -140,16 +140,18 @@ def open_capture(store, path, ti, *, channel=None):
     lacking = [] if {"device", "lanes"} & set(given) else ["device"]
     lacking += [] if "num_adc_samples" in given else ["num_adc_samples"]
     if lacking:
+        first = lacking[0]
         return sample_stream(
             store, data_type("ci16_le"), kind="ti_dca1000", notes=notes,
             metadata={"global": {"core:datatype": "ci16_le", "sar:waveform": "fmcw"},
                       "captures": [], "annotations": []},
-            lacks=("order of samples", ""), needs=[t for n in lacking for t in ("--ti", f"{n}={n.upper()}")], refused=(
-                f"{store.name} is a capture of TI's DCA1000, whose order of samples depends on "
-                "parameters that are not known: give "
-                + " and ".join(f"{n} ({PARAMETERS[n]})" for n in lacking)
-                + f" as ti=dict({lacking[0]}=...) (--ti {lacking[0]}=...), or in "
-                f"{os.path.splitext(store.name)[0]}.json beside it"))
+            lacks=("order of samples", ""),
+            needs=[t for n in lacking for t in ("--ti", f"{n}={n.upper()}")],
+            refused=f"{store.name} is a capture of TI's DCA1000, whose order of samples depends on "
+                    "parameters that are not known: give "
+                    + " and ".join(f"{n} ({PARAMETERS[n]})" for n in lacking)
+                    + f" as ti=dict({first}=...) (--ti {first}=...), or in "
+                    f"{os.path.splitext(store.name)[0]}.json beside it")
     lanes, real = _lanes(given), bool(given.get("real", False))
     n, rx = _count(given, "num_adc_samples", None), _count(given, "num_rx", 4)
     tx, turn = _count(given, "num_tx", 1), _count(given, "tx", 0, 0)
