@@ -55,7 +55,7 @@ def known_of(stream, options):
     except RecordingError as e:
         first = dict(stream.metadata, captures=captures[:1])
         fields = sigmf_files.fields_of(first, stream.source, overrides)
-        return fields, [("capture", "captures", str(e))]
+        return fields, [("capture", "", str(e))]
 
 
 def missing_of(stream, options):

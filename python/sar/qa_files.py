@@ -198,20 +198,26 @@ def test_wav_as_scipy_writes_it(tmp_path, dtype):
     np.testing.assert_array_equal(open_stream(tmp_path / "a.wav").read(0, 50), z)
 
 
-def test_wav_of_gnu_radio(tmp_path):
-    """As the block wavfile_sink writes it, I on the left."""
+@pytest.mark.parametrize("container", ["FORMAT_WAV", "FORMAT_RF64"])
+@pytest.mark.parametrize("kind,steps", [
+    ("PCM_U8", 128), ("PCM_16", 1 << 15), ("PCM_24", 1 << 23), ("PCM_32", 1 << 31), ("FLOAT", 1),
+    ("DOUBLE", 1)])
+def test_wav_of_gnu_radio(tmp_path, container, kind, steps):
+    """As the block wavfile_sink (libsndfile) writes it, I on the left."""
     from gnuradio import blocks, gr
 
     z = noise(4000, 15) / 16384.0
     tb = gr.top_block()
-    sink = blocks.wavfile_sink(str(tmp_path / "a.wav"), 2, 32000, blocks.FORMAT_WAV,
-                               blocks.FORMAT_FLOAT)
+    sink = blocks.wavfile_sink(str(tmp_path / "a.wav"), 2, 32000, getattr(blocks, container),
+                               getattr(blocks, "FORMAT_" + kind))
     for k, part in enumerate((z.real, z.imag)):
         tb.connect(blocks.vector_source_f(part.tolist()), (sink, k))
     tb.run()
     sink.close()
     s = open_stream(tmp_path / "a.wav")
-    np.testing.assert_allclose(s.read(0, s.count), z, atol=1e-7)
+    assert s.kind == "wav" and s.count == 4000
+    error = s.read(0, s.count) / steps - z
+    assert max(np.abs(error.real).max(), np.abs(error.imag).max()) <= max(1.01 / steps, 1e-7)
 
 
 def test_wav_of_four_channels_is_two_receivers(tmp_path):
@@ -1205,6 +1211,37 @@ def test_convert_of_every_data_type(tmp_path, name):
         np.testing.assert_array_equal(after.ravel(), v[: after.size])
 
 
+@pytest.mark.parametrize("known", [False, True])
+def test_convert_carries_what_else_a_file_says(tmp_path, known):
+    meta, z = sigmf(tmp_path)
+    m = json.load(open(meta))
+    m["global"].update({"core:author": "A. N. Other", "core:description": "a flight",
+                        "sar:noise_power": 0.5, "other:thing": [1], "sar:iq_swapped": True,
+                        "core:extensions": [{"name": "other", "version": "1.0.0",
+                                             "optional": True}]})
+    if not known:
+        del m["global"]["sar:prf_hz"]
+    m["captures"][0].update({"core:sample_start": N, "core:datetime": "2026-05-01T10:00:00Z"})
+    m["annotations"] = [{"core:sample_start": 5, "core:label": "before"},
+                        {"core:sample_start": 2 * N, "core:sample_count": 3, "core:label": "ship"}]
+    m["global"].pop("sar:num_pulses")
+    json.dump(m, open(meta, "w"))
+    assert run("convert", meta, "-o", tmp_path / "o", "--quiet") == 0
+    o = json.load(open(tmp_path / "o.sigmf-meta"))
+    for key in ("core:author", "core:description", "sar:noise_power", "other:thing"):
+        assert o["global"][key] == m["global"][key]
+    assert [e["name"] for e in o["global"]["core:extensions"]] == ["sar", "other"]
+    assert o["captures"] == [{"core:sample_start": 0, "core:frequency": 9.6e9,
+                              "core:datetime": "2026-05-01T10:00:00Z"}]
+    assert o["annotations"] == [{"core:sample_start": N, "core:sample_count": 3,
+                                 "core:label": "ship"}]
+    # put right once, not twice
+    assert "sar:iq_swapped" not in o["global"]
+    s = open_stream(tmp_path / "o.sigmf-meta")
+    z = z[1:].ravel()
+    np.testing.assert_array_equal(s.read(0, s.count), z.imag + 1j * z.real)
+
+
 def test_convert_turns_and_takes_a_type(tmp_path):
     z = noise((6, N))
     path, _ = every_kind(tmp_path, z)["raw"]
@@ -1223,6 +1260,26 @@ def test_convert_turns_and_takes_a_type(tmp_path):
     assert run("convert", tmp_path / "e.cs16", "-o", tmp_path / "e", "--quiet", "--conjugate",
                *radar) == 0
     np.testing.assert_array_equal(open_recording(tmp_path / "e").lines(), z.conj())
+
+
+def test_real_samples_converted_as_lines_are_complex(tmp_path):
+    """Made analytic and moved to baseband once; without lines they stay as they are."""
+    z = noise((6, N))
+    path = put(tmp_path / "a.s16", interleaved(z, "<i2"))
+    radar = dict(LFM, samples=N, intermediate_frequency_hz=30e6)
+    flags = [a for k, v in radar.items() for a in ("--set", f"{k}={v}")]
+    assert run("convert", path, "-o", tmp_path / "r", "--quiet") == 0
+    edit(tmp_path / "r.sigmf-meta", sar__intermediate_frequency_hz=30e6)
+    stays = open_stream(tmp_path / "r.sigmf-meta")
+    assert stays.dtype.name == "ri16_le"
+    assert (tmp_path / "r.sigmf-data").read_bytes() == interleaved(z, "<i2")
+    lines = open_recording(path, **radar).lines()
+    for source in (path, tmp_path / "r"):
+        assert run("convert", source, "-o", tmp_path / "o", "--quiet", *flags) == 0
+        m = json.load(open(tmp_path / "o.sigmf-meta"))
+        assert m["global"]["core:datatype"] == "cf32_le"
+        assert "sar:intermediate_frequency_hz" not in m["global"]
+        np.testing.assert_array_equal(open_recording(tmp_path / "o").lines(), lines)
 
 
 def test_converted_recording_is_completed_by_hand(tmp_path, capsys):

@@ -513,7 +513,28 @@ def _names(path):
     return base, base + ".sigmf-meta", base + ".sigmf-data"
 
 
-def _write_metadata(meta_path, data_path, g, captures):
+# Keys that say how samples lie in a file, and so belong to that file alone.
+OF_THE_FILE = {"core:datatype", "core:version", "core:sha512", "core:num_channels", "core:dataset",
+               "core:trailing_bytes", "core:metadata_only", "core:collection", "core:offset",
+               "sar:iq_swapped", "sar:positions"}
+# Keys that a recording has worked in already, or that are written from what it is.
+OF_THE_LINES = {key for key, _ in SIGMF_KEYS.values()} | {
+    "sar:" + k for k in ("num_pulses", "start_time_s", "pulse_times_s", "scale", "replica",
+                         "targets", "clock_offset_s", "lever_arm_m", "drop_standstill",
+                         "intermediate_frequency_hz")}
+
+
+def _carried(metadata, but):
+    """Global keys of another file that hold for what is made of it, too."""
+    g = {k: v for k, v in metadata.get("global", {}).items() if k not in but}
+    others = [e for e in g.pop("core:extensions", None) or ()
+              if isinstance(e, dict) and e.get("name") != "sar"]
+    if others:
+        g["core:extensions"] = others
+    return g
+
+
+def _write_metadata(meta_path, data_path, g, captures, annotations=()):
     """Write the .sigmf-meta of data that is there, with its hash."""
     digest = hashlib.sha512()
     with open(data_path, "rb") as f:
@@ -522,8 +543,10 @@ def _write_metadata(meta_path, data_path, g, captures):
     first = {"core:datatype": g["core:datatype"], "core:version": "1.0.0", "core:num_channels": 1,
              "core:sha512": digest.hexdigest(),
              "core:extensions": [{"name": "sar", "version": EXTENSION_VERSION, "optional": True}]}
+    g = dict(g, **{"core:extensions": first["core:extensions"] + g.get("core:extensions", [])})
     with open(meta_path, "w", encoding="utf-8") as f:
-        json.dump({"global": {**first, **g}, "captures": captures, "annotations": []}, f, indent=1)
+        json.dump({"global": {**first, **g}, "captures": captures,
+                   "annotations": list(annotations)}, f, indent=1)
         f.write("\n")
 
 
@@ -557,10 +580,7 @@ def write_stream(path, stream, overrides=None, *, swap_iq=False, conjugate=False
             if swapped or conjugate:
                 v = turned(v, swapped, conjugate)
             f.write(to.encode(v))
-    g = {k: v for k, v in own.items() if k.startswith(("sar:", "core:")) and k not in (
-        "core:sha512", "core:num_channels", "core:dataset", "core:trailing_bytes",
-        "core:extensions", "core:version", "sar:iq_swapped", "sar:positions")}
-    g["core:datatype"] = to.name
+    g = {"core:datatype": to.name, **_carried(stream.metadata, OF_THE_FILE)}
     if description:
         g.setdefault("core:description", description)
     captures = [{k: v for k, v in c.items() if k != "core:header_bytes"}
@@ -575,13 +595,21 @@ def write_stream(path, stream, overrides=None, *, swap_iq=False, conjugate=False
                 c[key] = value
         else:
             g[key] = value
-    _write_metadata(meta_path, data_path, g, captures)
+    _write_metadata(meta_path, data_path, g, captures, _moved(stream.metadata, start))
     return meta_path, data_path, stream.count
+
+
+def _moved(metadata, start):
+    """Annotations of samples from ``start`` on, counted from there."""
+    for a in metadata.get("annotations", ()):
+        at = a.get("core:sample_start", 0)
+        if isinstance(at, int) and at >= start:
+            yield dict(a, **{"core:sample_start": at - start})
 
 
 def write_sigmf(path, lines, acq, positions=None, *, datatype="cf32_le", rx=None, times_s=None,
                 start_time_s=0.0, scale=None, replica=None, targets=None, extra=None,
-                capture=None, description=""):
+                capture=None, annotations=(), description=""):
     """Write a recording: <path>.sigmf-meta, .sigmf-data and, with positions, .nav.csv.
 
     lines       (pulses, samples) array, or an iterator of such arrays; None when the
@@ -590,7 +618,7 @@ def write_sigmf(path, lines, acq, positions=None, *, datatype="cf32_le", rx=None
     datatype    SigMF data type; integers are divided by ``scale``, written as sar:scale
                 (default: the largest component of the first batch at 90 % of full scale)
     targets     list of dicts name, position_m, amplitude: written as sar:targets
-    extra       further global keys; capture: of the capture
+    extra       further global keys; capture: of the capture; annotations: as SigMF has them
 
     Returns (metadata path, data path, pulses).
     """
@@ -651,7 +679,7 @@ def write_sigmf(path, lines, acq, positions=None, *, datatype="cf32_le", rx=None
         write_navigation(nav, positions, rx)
         g["sar:positions"] = os.path.basename(nav)
     _write_metadata(meta_path, data_path, g, [
-        {"core:sample_start": 0, "core:frequency": acq.carrier_hz, **(capture or {})}])
+        {"core:sample_start": 0, "core:frequency": acq.carrier_hz, **(capture or {})}], annotations)
     return meta_path, data_path, pulses
 
 
@@ -669,16 +697,24 @@ def convert(rec, path, datatype=None):
     elif datatype is None:
         why = "the lines are no longer the samples of the file: written as cf32_le"
     _not_over_itself(_names(path)[2], rec.paths + [rec.stream.store.path if rec.stream else None])
-    hints = {"sar:" + k: list(rec.hints[k]) if isinstance(rec.hints[k], tuple) else rec.hints[k]
-             for k in ("scene_centre_m", "scene_extent_m", "mode", "beam_rad", "beam_squint_rad")
-             if k in rec.hints}
+    extra = _carried(rec.metadata, OF_THE_FILE | OF_THE_LINES)
+    extra.update({
+        "sar:" + k: list(rec.hints[k]) if isinstance(rec.hints[k], tuple) else rec.hints[k]
+        for k in ("scene_centre_m", "scene_extent_m", "mode", "beam_rad", "beam_squint_rad")
+        if k in rec.hints})
+    annotations = []
+    if rec.starts_with_file() and rec.stream is not None:
+        captures = rec.metadata["captures"]
+        annotations = _moved(rec.metadata, captures[0].get("core:sample_start", 0)
+                             if captures else 0)
     first = (rec.metadata.get("captures") or [{}])[0] if rec.starts_with_file() else {}
     meta, _, pulses = write_sigmf(
         path, lines, rec.acq, rec.tx, rx=rec.rx, datatype=datatype or "cf32_le", scale=scale,
         times_s=rec.times_s, start_time_s=float(rec.times_s[0]), replica=rec.replica,
         description="converted by gr_sar convert",
         targets=[t for t in rec.hints.get("targets", ()) if t.get("amplitude") is not None],
-        extra=hints, capture={k: v for k, v in first.items() if k == "core:datetime"})
+        extra=extra, capture={k: v for k, v in first.items() if k == "core:datetime"},
+        annotations=annotations)
     return meta, pulses, datatype or "cf32_le", why
 
 
