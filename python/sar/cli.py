@@ -123,7 +123,8 @@ def _reading(p, many=True):
                    help="recording: SigMF, WAV, .npy, raw IQ, TI adc_data.bin, GOTCHA .mat (one or "
                         "more), P440 rail folder (docs/files.md), or - for standard input")
     g = p.add_argument_group("reading")
-    g.add_argument("--meta", metavar="FILE", help="metadata (.sigmf-meta) for raw IQ")
+    g.add_argument("--meta", metavar="FILE", help="metadata (.sigmf-meta) for a file that "
+                   "has none, or not all")
     g.add_argument("--datatype", metavar="TYPE", help="SigMF data type of raw IQ: cf32_le, "
                    "ci16_le, ci8 ... (the number is the width of one component)")
     g.add_argument("--positions", metavar="CSV", help="navigation file in place of "
@@ -550,7 +551,10 @@ def parser():
                    "%(default)s)")
 
     s = add("info", do_info, "say everything that is known about a recording",
-            epilog="example:\n  gr_sar info flight.sigmf-meta")
+            "Format, level, what is missing to focus it, and the command that would: docs/files.md.",
+            "examples:\n  gr_sar info flight.sigmf-meta\n  gr_sar info sdr.wav\n"
+            "  gr_sar info re.wav im.wav --iq-files\n"
+            "  gr_sar info adc_data.bin --ti device=xwr1843 --ti num_adc_samples=256")
     _reading(s)
     s.add_argument("--json", action="store_true", help="as JSON")
 
@@ -627,7 +631,9 @@ def parser():
                    "in m (default for real targets: 0.2)")
 
     s = add("convert", do_convert, "write a recording as SigMF",
-            epilog="example:\n  gr_sar convert p440_uwb_rail -o rail --clock-offset 9.28")
+            "What the file lacks of the radar's parameters can be added to the metadata afterwards.",
+            "examples:\n  gr_sar convert p440_uwb_rail -o rail --clock-offset 9.28\n"
+            "  gr_sar convert sdr.wav -o mine --set carrier_hz=2.4e9")
     _reading(s)
     s.add_argument("-o", "--output", required=True, help="base name of the files")
     s.add_argument("--to", metavar="TYPE", help="data type to write (default: one that keeps each "
