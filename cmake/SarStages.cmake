@@ -35,7 +35,8 @@ set(SAR_PLAIN_BLOCKS
 # Blocks written in Python (file formats: glue).
 set(SAR_PYTHON_BLOCKS
     recording_source
-    image_sink)
+    image_sink
+    image_display)
 
 # Variable blocks in GRC: value objects in kernels/core.
 set(SAR_PARAMETERS

@@ -61,6 +61,7 @@ struct point_target_options {
     double expected_phase_rad = 0; //!< phase of the target's amplitude
     //! A peak that stands out less than this over the median of the chip is no target.
     double least_peak_to_median_db = 12;
+    bool keep_cuts = false; //!< put the cuts into the report
 };
 
 //! One direction of the response.
@@ -78,6 +79,16 @@ struct cut_report {
     double islr_theory_db = 0;  //!< over the same extent as islr_db
     double extent_before_m = 0; //!< how far the cut reaches from the peak
     double extent_after_m = 0;
+    double half_before_m =
+        std::numeric_limits<double>::quiet_NaN(); //!< -3 dB, parts of irw_m
+    double half_after_m = std::numeric_limits<double>::quiet_NaN();
+    double null_before_m =
+        std::numeric_limits<double>::quiet_NaN(); //!< ends of the main lobe
+    double null_after_m = std::numeric_limits<double>::quiet_NaN();
+    //! With point_target_options::keep_cuts the cut itself, power over that of its peak,
+    //! and what theory says, both from -extent_before_m to extent_after_m.
+    std::vector<float> power;
+    std::vector<float> power_theory;
 };
 
 struct point_target_report {

@@ -52,6 +52,10 @@ public:
             }
             before = p;
         }
+        d_table.resize(table_cells * table_steps + 2);
+        parallel_for(static_cast<int>(d_table.size()), [&](int i, int) {
+            d_table[i] = sum(static_cast<double>(i) / table_steps);
+        });
     }
 
     double power(double u) const
@@ -60,12 +64,9 @@ public:
         return r * r;
     }
 
-    //! From a table, within 1e-5; far out (where it is below -35 dB) 0.
+    //! From a table, within 3e-5; far out (where it is below -35 dB) 0.
     double amplitude(double u) const
     {
-        if (d_table.empty())
-            for (int i = 0; i <= table_cells * table_steps + 1; ++i)
-                d_table.push_back(sum(static_cast<double>(i) / table_steps));
         const double x = std::abs(u) * table_steps;
         if (!(x < table_cells * table_steps))
             return 0;
@@ -76,7 +77,7 @@ public:
     double null() const { return d_null; }
 
 private:
-    static constexpr int table_steps = 256; // a cell
+    static constexpr int table_steps = 128; // a cell
     static constexpr int table_cells = 40;
 
     double sum(double u) const
@@ -93,17 +94,17 @@ private:
     std::vector<double> d_weights;
     double d_sum = 0;
     double d_null = 0;
-    mutable std::vector<double> d_table;
+    std::vector<double> d_table; // amplitude
 };
 
-// PSLR and ISLR of a response, by the code that measures images, on samples as fine.
+// A response over an extent, on samples as fine as those of the image's cut.
 template <typename Power>
-cut_figures theory_cut(const Power& power_at, double step, int before, int after)
+std::vector<double> theory_cut(const Power& power_at, double step, int before, int after)
 {
     std::vector<double> power(before + after + 1);
-    for (int i = -before; i <= after; ++i)
-        power[before + i] = power_at(i * step);
-    return measure_cut(power, before);
+    parallel_for(before + after + 1,
+                 [&](int i, int) { power[i] = power_at((i - before) * step); });
+    return power;
 }
 
 // What a point looks like along one line through it: the sum over all its wave vectors.
@@ -418,6 +419,7 @@ void measure_direction(const polynomial& f,
                        double c,
                        const point_response& response,
                        double null_cells,
+                       bool keep,
                        cut_report& cut)
 {
     double r1, c1, r0, c0;
@@ -447,10 +449,21 @@ void measure_direction(const polynomial& f,
     cut.irw_m = got.irw * step_m;
     cut.pslr_db = got.pslr_db;
     cut.islr_db = got.islr_db;
-    const cut_figures theory =
+    cut.half_before_m = got.half_before * step_m;
+    cut.half_after_m = got.half_after * step_m;
+    cut.null_before_m = got.null_before * step_m;
+    cut.null_after_m = got.null_after * step_m;
+    const std::vector<double> expected =
         theory_cut([&](double x) { return response.power(x); }, step_m, before, after);
+    // PSLR and ISLR of the theory, by the code that measures images
+    const cut_figures theory = measure_cut(expected, before);
     cut.pslr_theory_db = theory.pslr_db;
     cut.islr_theory_db = theory.islr_db;
+    if (!keep)
+        return;
+    for (const double p : power)
+        cut.power.push_back(static_cast<float>(p / power[before]));
+    cut.power_theory.assign(expected.begin(), expected.end());
 }
 
 double median_of(std::vector<float>& v)
@@ -474,10 +487,11 @@ window_figures theory_of(const window& w, double cells_before, double cells_afte
 {
     const window_response response(w);
     const double step = w.irw() / steps_per_irw;
-    const cut_figures f = theory_cut([&](double u) { return response.power(u); },
-                                     step,
-                                     static_cast<int>(cells_before / step),
-                                     static_cast<int>(cells_after / step));
+    const int before = static_cast<int>(cells_before / step);
+    const int after = static_cast<int>(cells_after / step);
+    const cut_figures f = measure_cut(
+        theory_cut([&](double u) { return response.power(u); }, step, before, after),
+        before);
     return { response.null(), f.pslr_db, f.islr_db };
 }
 
@@ -667,10 +681,12 @@ point_target_report measure_point_target(const cf32* image,
         out.phase_error_rad =
             std::arg(there * std::polar(1.0, -options.expected_phase_rad));
     }
+    const bool keep = options.keep_cuts;
+    const double range_null = range_response.null();
+    const double azimuth_null = azimuth_response.null();
+    measure_direction(f, chip, grid, found, r, c, range_cut, range_null, keep, out.range);
     measure_direction(
-        f, chip, grid, found, r, c, range_cut, range_response.null(), out.range);
-    measure_direction(
-        f, chip, grid, found, r, c, azimuth_cut, azimuth_response.null(), out.azimuth);
+        f, chip, grid, found, r, c, azimuth_cut, azimuth_null, keep, out.azimuth);
     const auto too_short = [](const cut_report& cut, const window_response& w) {
         const double need = 1.5 * w.null() * cut.cell_m;
         return cut.extent_before_m < need || cut.extent_after_m < need;

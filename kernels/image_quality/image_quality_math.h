@@ -134,6 +134,8 @@ SAR_HD double carrier_cycles_between(vec3 p, vec3 p0, vec3 antenna, double carri
 //! Figures of one cut; NaN where the cut does not reach far enough.
 struct cut_figures {
     double irw = std::numeric_limits<double>::quiet_NaN(); //!< in units of the step
+    double half_before = std::numeric_limits<double>::quiet_NaN(); //!< parts of the IRW
+    double half_after = std::numeric_limits<double>::quiet_NaN();
     double null_before = std::numeric_limits<double>::quiet_NaN();
     double null_after = std::numeric_limits<double>::quiet_NaN();
     double pslr_db = std::numeric_limits<double>::quiet_NaN();
@@ -168,11 +170,9 @@ inline cut_figures measure_cut(const std::vector<double>& power, int peak)
         if (i + direction >= 0 && i + direction < n)
             null = std::abs(i - peak);
     };
-    const double nan = std::numeric_limits<double>::quiet_NaN();
-    double half_before = nan, half_after = nan;
-    side(-1, half_before, f.null_before);
-    side(+1, half_after, f.null_after);
-    f.irw = half_before + half_after;
+    side(-1, f.half_before, f.null_before);
+    side(+1, f.half_after, f.null_after);
+    f.irw = f.half_before + f.half_after;
     if (!std::isfinite(f.null_before) || !std::isfinite(f.null_after))
         return f;
     const int first = peak - static_cast<int>(f.null_before);

@@ -200,6 +200,9 @@ def test_bad_position_skips_the_pulse(scene):
     (["focus", "{scene}", "-o", "{tmp}", "--set", "prf_hz=-3"], "prf_hz is -3"),
     (["focus", "{scene}", "-o", "{tmp}", "--grid", "1,2,3"], "--grid is '1,2,3'"),
     (["focus", "{scene}", "-o", "{tmp}", "--no-src"], "--no-src has no meaning for --algorithm bp"),
+    (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "omegak", "--no-src"], "--no-src has no mean"),
+    (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "csa", "--interpolation", "sinc8"],
+     "--interpolation has no meaning for --algorithm csa"),
     (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "rda", "--size", "9"], "--size has no mean"),
     (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "rda", "--fft-length", "9"],
      "fft_length is 9"),
@@ -314,6 +317,16 @@ def test_range_doppler(strip, tmp_path, capsys):
     assert run("focus", strip, "-o", tmp_path, "--algorithm", "rda", "--backend", "cpu", "--quiet",
                "--no-src") == 0
     assert run("measure", tmp_path) == 1
+
+
+@pytest.mark.parametrize("algorithm", ["omegak", "csa"])
+@pytest.mark.parametrize("options", [[], ["--stages"], ["--oversampling", "2"]], ids=str)
+def test_other_algorithms_of_the_doppler_domain(strip, tmp_path, capsys, algorithm, options):
+    assert run("focus", strip, "-o", tmp_path, "--algorithm", algorithm, "--backend", "cpu",
+               *options, "--quiet") == 0
+    report = json.load(open(tmp_path / "report.json"))
+    assert report["algorithm"] == algorithm and report["geometry"]["plane"] == "slant"
+    assert run("measure", tmp_path) == 0, capsys.readouterr().out
 
 
 @pytest.mark.parametrize("options", [
