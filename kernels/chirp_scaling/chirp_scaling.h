@@ -26,7 +26,8 @@ struct chirp_scaling_params {
     int max_batch = 1024;
 };
 
-//! What chirp scaling does not do exactly, the most over rows and ranges.
+//! What chirp scaling does not do exactly, the most over rows and the ranges of whole
+//! pulses.
 struct chirp_scaling_bounds {
     //! Phase at the edges of the band, by the chirp rate at the ends of the swath against
     //! that of its middle: pi (B / 2)^2 |Z - Zref|.

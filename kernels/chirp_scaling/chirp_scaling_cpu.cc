@@ -56,6 +56,9 @@ chirp_scaling_bounds chirp_scaling_bounds_of(const range_doppler_plan& plan)
     const scaling::shape s = shape_of(plan);
     const double c = speed_of_light;
     const double half = acq.bandwidth_hz() / 2;
+    int first = 0;
+    int count = 0;
+    plan.complete(first, count);
     chirp_scaling_bounds b;
     for (int k = 0; k < f.rows; ++k) {
         const double frequency = doppler_frequency(f, k, f.centroid_hz);
@@ -64,7 +67,7 @@ chirp_scaling_bounds chirp_scaling_bounds_of(const range_doppler_plan& plan)
             return scaling::coupling(
                 closest, frequency, r.factor, f.velocity_m_s, f.carrier_hz);
         };
-        for (const int n : { 0, f.cols - 1 }) {
+        for (const int n : { first, first + count - 1 }) {
             const double closest = closest_range(f, n);
             b.phase_error_rad =
                 std::max(b.phase_error_rad,

@@ -189,7 +189,7 @@ BOOST_AUTO_TEST_CASE(bounds_and_refusals)
         }
         return false;
     };
-    acquisition_fields a = chirped(4096, 20);
+    acquisition_fields a = chirped(4096, 25);
     a.slant_range_first_m = 2000;
     BOOST_TEST(says(params_for(a, image_geometry::centroid), "use stolt"));
     a = chirped(1024, 12); // a short pulse, and hardly more sampling rate than band
@@ -208,7 +208,8 @@ BOOST_AUTO_TEST_CASE(bounds_and_refusals)
         const double frequency =
             frequency_of_row(row, 64, a.prf_hz, a.doppler_centroid_hz);
         const double d = factor_of(frequency, 100, a.carrier_hz);
-        const double half = 2048 * f.spacing_m * f.factor;
+        // half of the cells of whole pulses, of 750 samples
+        const double half = (4096 - 750) / 2.0 * f.spacing_m * f.factor;
         z = std::max(z,
                      speed_of_light * half * frequency * frequency /
                          (2 * 1e4 * std::pow(a.carrier_hz * d, 3)));

@@ -148,6 +148,20 @@ void range_doppler_plan::set_centroid(const std::vector<double>& coefficients_hz
     }
 }
 
+void range_doppler_plan::complete(int& first, int& count) const
+{
+    const acquisition& acq = d_params.acq;
+    const int over = d_params.oversampling;
+    const int pulse = acq->wave == waveform::pulsed_lfm ? acq.pulse_samples() : 1;
+    first = 0;
+    count = d_frame.cols;
+    if (pulse >= acq->samples)
+        return; // no whole pulse anywhere
+    count = (acq->samples - pulse + 1) * over;
+    if (acq->pulse_ref == pulse_reference::centre)
+        first = pulse / 2 * over;
+}
+
 double range_doppler_plan::velocity_at(double r) const
 {
     return polynomial(d_velocity, r + d_frame.bias_m - d_params.acq->slant_range_first_m);
@@ -182,7 +196,10 @@ void range_doppler_plan::derive()
                 limit - f.prf_hz / 2,
                 " Hz, beyond which nothing can be seen");
     }
-    const double middle = first + (f.cols / 2) * f.spacing_m;
+    int complete_first = 0;
+    int complete_count = 0;
+    complete(complete_first, complete_count);
+    const double middle = first + (complete_first + complete_count / 2) * f.spacing_m;
     f.velocity_m_s = velocity_at(middle);
     f.centroid_hz = centroid_at(middle);
     f.factor = migration_factor(f.centroid_hz, f.velocity_m_s, f.carrier_hz);

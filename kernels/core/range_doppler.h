@@ -56,7 +56,9 @@ struct range_doppler_frame {
     image_geometry geometry = image_geometry::zero_doppler;
     //! zero_doppler: closest range of cell 0. centroid: true slant range of cell 0.
     double out_first_m = 0;
-    double middle_m = 0;     //!< closest range in the middle of the swath: the reference
+    //! Closest range in the middle of the swath (of the samples to which whole pulses
+    //! belong): the reference.
+    double middle_m = 0;
     double velocity_m_s = 0; //!< there
     double centroid_hz = 0;  //!< there
     double factor = 1;       //!< D of the centroid there
@@ -196,6 +198,10 @@ public:
 
     const range_doppler_params& params() const { return d_params; }
     const range_doppler_frame& frame() const { return d_frame; }
+    //! Samples of a line, and so cells in the middle of the beam, to which whole pulses
+    //! belong: first .. first + count - 1; all where pulses are no part of it.
+    void complete(int& first, int& count) const;
+
     double velocity_at(double slant_range_m) const;
     double centroid_at(double slant_range_m) const;
 

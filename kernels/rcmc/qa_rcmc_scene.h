@@ -66,7 +66,7 @@ inline acquisition_fields airborne(int samples)
     f.carrier_hz = 9.6e9;
     f.prf_hz = 300;
     f.sample_rate_hz = 187.5e6;
-    f.pulse_length_s = 2e-6;
+    f.pulse_length_s = 0.1e-6; // so that the middle is the middle of the line
     f.chirp_rate_hz_per_s = 150e6 / f.pulse_length_s;
     f.slant_range_first_m = 8000.25;
     f.effective_velocity_m_s = 100;

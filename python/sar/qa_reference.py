@@ -14,7 +14,7 @@ def scene(centroid, bias=0.0, samples=400, **changes):
     """C band, 20 km, 120 m/s, 100 MHz."""
     return sar.acquisition(**{**dict(
         waveform="pulsed_lfm", samples=samples, carrier_hz=5.3e9, prf_hz=300.0,
-        sample_rate_hz=120e6, pulse_length_s=5e-7, chirp_rate_hz_per_s=2e14,
+        sample_rate_hz=120e6, pulse_length_s=2.5e-8, chirp_rate_hz_per_s=4e15,
         slant_range_first_m=20e3, range_bias_m=bias, effective_velocity_m_s=120.0,
         doppler_centroid_hz=centroid), **changes})
 

@@ -13,7 +13,8 @@ from gnuradio import blocks, gr, sar
 
 def near(samples=1024, **more):
     """So near and so much squinted that rcmc fails at the ends of the swath."""
-    f = dict(slant_range_first_m=1000.0, prf_hz=60.0, chirp_rate_hz_per_s=120e6 / 1e-6,
+    f = dict(slant_range_first_m=1000.0, prf_hz=60.0, pulse_length_s=2e-8,
+             chirp_rate_hz_per_s=120e6 / 2e-8,
              doppler_centroid_hz=2500.0)
     f.update(more)
     return airborne(samples, **f)

@@ -240,7 +240,7 @@ def range_doppler(acq, compressed_lines, *, oversampling=1, fft_length=None, vel
     D(f) = sqrt(1 - (c f / (2 V f0))^2):
     1. FFT over the lines, zero padded to ``fft_length`` (default: the next fast length).
     2. ``src``: spectra over range times exp(+j 4 pi Rref / c (sqrt((f0 + ft)^2
-       - (c f / 2 V)^2) - f0 D - ft / D)), Rref = R0 at the middle cell of the line.
+       - (c f / 2 V)^2) - f0 D - ft / D)), Rref = R0 in the middle of the cells of whole pulses.
     3. ``migration``: column R0 is read at R0 / D(f) ("hyperbolic"), R0 (1 + (c f / (2 V f0))^2
        / 2) ("parabolic") or R0 / D(centroid) ("none"), plus the range bias.
     4. Filter exp(+j 4 pi f0 (R0 D + bias) / c + j pi / 4), ``window`` over
@@ -285,7 +285,14 @@ def range_doppler(acq, compressed_lines, *, oversampling=1, fft_length=None, vel
 
     # the middle of the line, and each column: closest range R0, velocity V, centroid fc
     line_first = axis.first_m - bias
-    middle = line_first + cells // 2 * spacing
+    # (of the samples to which whole pulses belong)
+    pulse = acq.pulse_samples() if acq.waveform == "pulsed_lfm" else 1
+    whole, begin = (acq.samples - pulse + 1) * oversampling, 0
+    if pulse >= acq.samples:
+        whole = cells
+    elif acq.pulse_reference == "centre":
+        begin = pulse // 2 * oversampling
+    middle = line_first + (begin + whole // 2) * spacing
     v_ref, fc_ref = at(velocity, middle), at(centroid, middle)
     d_ref = cosine(fc_ref, f0, v_ref)
     r_ref = middle * d_ref
