@@ -28,8 +28,10 @@ set(SAR_PLAIN_BLOCKS
     to_host
     tee)
 
-# Blocks written in Python (file formats: glue).
+# Blocks written in Python (file formats, chains of stages: glue).
 set(SAR_PYTHON_BLOCKS
+    back_projection_chain
+    range_doppler_chain
     recording_source
     image_sink)
 
