@@ -140,7 +140,7 @@ def range_doppler(path):
 
 @picture("grc_chains.png")
 def chains(path):
-    canvas("06_chains", path)
+    canvas("07_chains", path)
 
 
 def main():

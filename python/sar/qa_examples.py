@@ -188,7 +188,7 @@ def test_radarsat(tmp_path, radarsat, scene, contrast):
 
 @pytest.mark.parametrize("backend", ["cpu", "emulated"])
 def test_estimated_centroid(tmp_path, backend):
-    out = compile_and_run("05_estimated_centroid.grc", tmp_path, "-b", backend)
+    out = compile_and_run("06_estimated_centroid.grc", tmp_path, "-b", backend)
     image, at = grid_of(out, "estimated_centroid")
     for x, r in ((1214, 12000), (1124, 11870), (1154, 12120), (1294, 11900), (1314, 12140)):
         i, j = (round(v) for v in at(x, r))
@@ -203,7 +203,7 @@ def test_estimated_centroid(tmp_path, backend):
 
 @pytest.mark.parametrize("backend", ["cpu", "emulated"])
 def test_chains(tmp_path, backend):
-    out = compile_and_run("06_chains.grc", tmp_path, "-b", backend)
+    out = compile_and_run("07_chains.grc", tmp_path, "-b", backend)
     strip, at = grid_of(out, "range_doppler")
     points = ((750, 12000), (700, 11900), (810, 12080))
     strip = np.abs(strip)
@@ -243,9 +243,9 @@ def width_3db(image, axis):
      lambda before, after: after.max() > 0.95 and width_3db(after, 0) <= 2),
     ("03_range_doppler", ("acq", "doppler_centroid_hz", "0"),
      lambda before, after: abs(20 * np.log10(after.max() / before.max()) + 16) < 1),
-    ("05_estimated_centroid", ("centroid", "given", "[0]"),
+    ("06_estimated_centroid", ("centroid", "given", "[0]"),
      lambda before, after: abs(20 * np.log10(after.max() / before.max()) + 16) < 1),
-    ("06_chains", ("by_stages", "azimuth_window", "hamming"),
+    ("07_chains", ("by_stages", "azimuth_window", "hamming"),
      lambda before, after: width_3db(after, 0) > width_3db(before, 0)),
 ], ids=lambda v: v if isinstance(v, str) else v[0] if isinstance(v, tuple) else "")
 def test_what_the_note_says_to_try(tmp_path, name, change, says):
@@ -254,6 +254,6 @@ def test_what_the_note_says_to_try(tmp_path, name, change, says):
         folder = tmp_path / str(len(images))
         folder.mkdir()
         out = compile_and_run(f"{name}.grc", folder, "-b", "cpu", changes=changes)
-        first = {"06_chains": "range_doppler.npy"}.get(name, name.split("_", 1)[1] + ".npy")
+        first = {"07_chains": "range_doppler.npy"}.get(name, name.split("_", 1)[1] + ".npy")
         images.append(np.abs(np.load(out / first)))
     assert says(*images)
