@@ -121,9 +121,9 @@ def overlaps(flowgraph):
 
 def canvas(name, path):
     """The canvas of an example, as large as it is."""
-    from gnuradio.grc.gui.Utils import make_screenshot
-
     flowgraph = open_canvas(grc_platform(), SOURCE / "examples" / f"{name}.grc")
+    from gnuradio.grc.gui.Utils import make_screenshot # not before the rest of GRC's drawing
+
     make_screenshot(flowgraph, str(path))
     shrink(path)
 
