@@ -133,3 +133,14 @@ def test_files_that_a_page_names_exist(page):
     text = page.read_text()
     for name in set(re.findall(r"`((?:examples|docs|python|kernels|lib|grc|cmake)/[\w./]+\.\w+)`", text)):
         assert (SOURCE / name).exists(), f"{page.name} names {name}"
+
+
+def test_own_stage_fits_into_a_python_block():
+    """What GRC makes of notch.py when it is put into a Python Block."""
+    from gnuradio.grc.core.utils import epy_block_io
+    (text,) = [t for mark, _, t, _ in blocks_of(SOURCE / "docs" / "tutorials" / "own_stage.md")
+               if mark == "file notch.py"]
+    io = epy_block_io.extract(text)
+    assert (io.cls, [name for name, _ in io.params]) == ("notch", ["samples", "factor"])
+    # (key, type, length) of the ports
+    assert [p[1:] for p in io.sinks] == [p[1:] for p in io.sources] == [("complex", 1024)]
