@@ -1,175 +1,65 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Pictures of docs/images, made again: ./dev screenshots [NAME ...]
+"""Make the pictures in docs/images of canvases, a function each.
 
-One function a picture, marked with @picture. GRC draws the canvases itself, on a virtual
-display (Xvfb) where there is no other.
+    ./dev screenshots [NAME ...]
+
+Canvases are drawn on a virtual display where there is no other. Without names all pictures are
+made.
 """
-
-import argparse
-import contextlib
 import os
 import subprocess
 import sys
-import tempfile
-from pathlib import Path
 
-SOURCE = Path(__file__).resolve().parents[1]
-PICTURES = {}
+ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+IMAGES = os.path.join(ROOT, "docs", "images")
 
 
-def picture(name):
-    """Decorator: the function draws docs/images/NAME; it is called with the path to write."""
-
-    def add(function):
-        PICTURES[name] = function
-        return function
-
-    return add
-
-
-@contextlib.contextmanager
-def display():
-    """$DISPLAY, or a virtual one while the context lasts."""
-    if os.environ.get("DISPLAY"):
-        yield
-        return
-    read, write = os.pipe()
-    server = subprocess.Popen(["Xvfb", "-displayfd", str(write), "-screen", "0", "1600x1200x24",
-                               "-nolisten", "tcp"], pass_fds=[write], stderr=subprocess.DEVNULL)
-    os.close(write)
-    try:
-        number = os.fdopen(read).readline().strip()
-        if not number:
-            raise RuntimeError("Xvfb did not start")
-        os.environ["DISPLAY"] = ":" + number
-        yield
-    finally:
-        os.environ.pop("DISPLAY", None)
-        server.terminate()
-        server.wait()
-
-
-def shrink(path, colours=64):
-    """The same picture with few colours: canvases have few."""
+def small(path):
+    """PNG with a palette of 64 colours: a canvas has few."""
     from PIL import Image
 
-    with Image.open(path) as image:
-        image.convert("RGB").quantize(colours, dither=Image.Dither.NONE).save(path, optimize=True)
-
-
-# ---- canvases --------------------------------------------------------------------------
-
-
-def grc_platform():
-    """GRC's platform with its drawing, block descriptions of this source tree, no user settings."""
-    os.environ["GRC_BLOCKS_PATH"] = str(SOURCE / "grc")
-    settings = tempfile.mkdtemp(prefix="grc-")
-    os.environ.update(GRC_PREFS_PATH=settings + "/grc.conf", XDG_CONFIG_HOME=settings,
-                      XDG_CACHE_HOME=settings)
-    import gi
-
-    gi.require_version("Gtk", "3.0")
-    gi.require_version("PangoCairo", "1.0")
-    from gi.repository import Gio, Gtk
-    from gnuradio import gr
-    from gnuradio.grc.core import Constants
-    from gnuradio.grc.gui.Platform import Platform
-    from gnuradio.grc.gui.canvas import flowgraph
-
-    # a canvas asks the running application for its windows: here there is one without any,
-    # and nothing to attach a context menu to
-    flowgraph._ContextMenu = lambda window: None
-    for action in vars(flowgraph.Actions).values():
-        if getattr(action, "preference_name", None) and isinstance(action.default, bool):
-            action.set_active(action.default)
-    application = Gtk.Application()
-    Gio.Application.set_default(application)
-
-    Constants.CACHE_FILE = settings + "/cache.json"
-    platform = Platform(version=gr.version(), prefs=gr.prefs(), install_prefix=gr.prefix(),
-                        version_parts=(gr.major_version(), gr.api_version(), gr.minor_version()))
-    platform.build_library()
-    platform.application = application # the default application is a weak reference
-    return platform
-
-
-def open_canvas(platform, path):
-    """A flowgraph with its blocks measured and placed; errors on the canvas are refused."""
-    flowgraph = platform.make_flow_graph()
-    flowgraph.grc_file_path = str(path)
-    flowgraph.import_data(platform.parse_flow_graph(str(path)))
-    flowgraph.update()
-    errors = [str(m) for _, m in flowgraph.iter_error_messages()]
-    if errors:
-        raise RuntimeError(f"{path}: {errors}")
-    return flowgraph
-
-
-def outline(block):
-    """(left, top, right, bottom) of a block on the canvas, ports and comment included."""
-    a, b = block.get_extents(), block.get_extents_comment()
-    return min(a[0], b[0]), min(a[1], b[1]), max(a[2], b[2]), max(a[3], b[3])
-
-
-def overlaps(flowgraph):
-    """Pairs of names of blocks that lie on each other."""
-    boxes = [(b.name, outline(b)) for b in flowgraph.blocks]
-    return [(m, n) for i, (m, a) in enumerate(boxes) for n, b in boxes[:i]
-            if a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]]
+    picture = Image.open(path).convert("RGB")
+    picture.quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
 
 
 def canvas(name, path):
-    """The canvas of an example, as large as it is."""
-    flowgraph = open_canvas(grc_platform(), SOURCE / "examples" / f"{name}.grc")
-    from gnuradio.grc.gui.Utils import make_screenshot # not before the rest of GRC's drawing
+    """The canvas of an example, in a process of its own: GRC keeps its state in modules."""
+    subprocess.run([sys.executable, "-W", "ignore", os.path.join(ROOT, "docs", "canvas.py"),
+                    os.path.join(ROOT, "examples", name + ".grc"), path], check=True,
+                   stdout=subprocess.DEVNULL)
+    small(path)
 
-    make_screenshot(flowgraph, str(path))
-    shrink(path)
 
-
-@picture("grc_point_target.png")
-def point_target(path):
+def grc_point_target(path):
+    """Back-projection of simulated points."""
     canvas("01_point_target", path)
 
 
-@picture("grc_range_doppler.png")
-def range_doppler(path):
+def grc_range_doppler(path):
+    """The range-Doppler chain, stage by stage."""
     canvas("03_range_doppler", path)
 
 
-@picture("grc_chains.png")
-def chains(path):
+def grc_chains(path):
+    """One recording, two algorithms."""
     canvas("07_chains", path)
 
 
+PICTURES = {f.__name__: f for f in (grc_point_target, grc_range_doppler, grc_chains)}
+
+
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("name", nargs="*", help=f"of {', '.join(PICTURES)}; without: all")
-    parser.add_argument("-o", "--output", default=SOURCE / "docs" / "images", type=Path)
-    args = parser.parse_args()
-    unknown = set(args.name) - set(PICTURES)
-    if unknown:
-        parser.error(f"no picture {', '.join(sorted(unknown))}; there are {', '.join(PICTURES)}")
-    args.output.mkdir(parents=True, exist_ok=True)
-    with display():
-        for name in args.name or PICTURES:
-            path = args.output / name
-            # a process for each: GRC keeps its state in modules
-            child = os.fork()
-            if child == 0:
-                code = 1
-                try:
-                    PICTURES[name](path)
-                    code = 0
-                except Exception as e:
-                    print(f"{name}: {e}", file=sys.stderr)
-                os._exit(code)
-            if os.waitpid(child, 0)[1]:
-                return 1
-            print(f"{path} ({path.stat().st_size // 1000} kB)")
-    return 0
+    names = sys.argv[1:] or list(PICTURES)
+    for name in names:
+        if name not in PICTURES:
+            sys.exit(f"make_screenshots: '{name}' is no picture; expected one of "
+                     + ", ".join(PICTURES))
+    for name in names:
+        path = os.path.join(IMAGES, name + ".png")
+        PICTURES[name](path)
+        print(f"{os.path.relpath(path, ROOT)}: {os.path.getsize(path) // 1024} KiB")
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()
