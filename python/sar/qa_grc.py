@@ -577,6 +577,7 @@ def test_examples_compile(path, tmp_path):
     code, said = grcc(path, tmp_path)
     assert code == 0, said
     assert list(tmp_path.glob("*.py")), said
+    assert "Warning" not in said, said
 
 
 @pytest.mark.parametrize("path", EXAMPLES, ids=lambda p: p.name)
