@@ -10,10 +10,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-import yaml
 
 SOURCE = Path(os.environ.get("SAR_SOURCE_DIR", Path(__file__).resolve().parents[2]))
 
+yaml = pytest.importorskip("yaml")
 EXAMPLES = sorted((SOURCE / "examples").glob("*.grc"))
 
 pytestmark = pytest.mark.skipif(not shutil.which("grcc"), reason="grcc is not here")
