@@ -172,6 +172,23 @@ def test_installation_can_set_the_url(tmp_path):
         assert (tmp_path / path.name).read_text().count("doc_url:") == 1
 
 
+def test_pages_are_installed(tmp_path):
+    """Each block's page, and, where GRC knows the key, the link to it in the dialog."""
+    build = os.environ.get("SAR_BUILD_DIR", "")
+    if not Path(build, "cmake_install.cmake").exists():
+        pytest.skip("no build tree here (set SAR_BUILD_DIR)")
+    done = subprocess.run(["cmake", "--install", build, "--prefix", str(tmp_path)],
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    from gnuradio import gr
+    known = (int(gr.api_version()), int(re.match(r"\d+", gr.minor_version())[0])) >= (10, 9)
+    for path in FILES:
+        page = tmp_path / "share/doc/gr-sar/blocks" / f"{name(path)[4:]}.md"
+        assert page.is_file()
+        text = (tmp_path / "share/gnuradio/grc/blocks" / path.name).read_text()
+        assert (f"doc_url: file://{page}\n" in text) == known
+
+
 def test_parameters(description):
     _, d = description
     parameters = d.get("parameters", [])
