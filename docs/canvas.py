@@ -8,6 +8,7 @@ says which blocks lie on each other and which wires run backwards, and draws the
 as it is. A display is needed to measure text: Xvfb where there is none.
 """
 
+import atexit
 import contextlib
 import os
 import subprocess
@@ -43,16 +44,15 @@ def display():
 def grc_platform():
     """GRC's platform with its drawing, block descriptions of this source tree, no user settings."""
     os.environ["GRC_BLOCKS_PATH"] = str(SOURCE / "grc")
-    settings = tempfile.mkdtemp(prefix="grc-")
-    os.environ.update(GRC_PREFS_PATH=settings + "/grc.conf", XDG_CONFIG_HOME=settings,
-                      XDG_CACHE_HOME=settings)
+    settings = tempfile.TemporaryDirectory(prefix="grc-")
+    atexit.register(settings.cleanup)
+    os.environ["GRC_PREFS_PATH"] = settings.name + "/grc.conf"
     import gi
 
     gi.require_version("Gtk", "3.0")
     gi.require_version("PangoCairo", "1.0")
     from gi.repository import Gio, Gtk
     from gnuradio import gr
-    from gnuradio.grc.core import Constants
     from gnuradio.grc.gui.Platform import Platform
     from gnuradio.grc.gui.canvas import flowgraph
 
@@ -65,7 +65,6 @@ def grc_platform():
     application = Gtk.Application()
     Gio.Application.set_default(application)
 
-    Constants.CACHE_FILE = settings + "/cache.json"
     platform = Platform(version=gr.version(), prefs=gr.prefs(), install_prefix=gr.prefix(),
                         version_parts=(gr.major_version(), gr.api_version(), gr.minor_version()))
     platform.build_library()
