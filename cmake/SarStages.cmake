@@ -33,7 +33,8 @@ set(SAR_PYTHON_BLOCKS
     back_projection_chain
     range_doppler_chain
     recording_source
-    image_sink)
+    image_sink
+    image_display)
 
 # Variable blocks in GRC: value objects in kernels/core.
 set(SAR_PARAMETERS

@@ -1,26 +1,90 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make the pictures in docs/images of canvases, a function each.
+"""Make the pictures in docs/images of canvases, windows and figures, a function each.
 
     ./dev screenshots [NAME ...]
 
-Canvases are drawn on a virtual display where there is no other. Without names all pictures are
-made.
+Windows are drawn off the screen (Qt's platform "offscreen", or QT_QPA_PLATFORM as it is set),
+canvases on a virtual display where there is no other. Without names all pictures are made.
 """
 import os
 import subprocess
 import sys
+import tempfile
 
+os.environ.setdefault("QT_QPA_PLATFORM", "offscreen")
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 IMAGES = os.path.join(ROOT, "docs", "images")
 
 
-def small(path):
-    """PNG with a palette of 64 colours: a canvas has few."""
+def small(path, colours=256):
+    """PNG with a palette, rare colours among it: a quarter of the bytes."""
     from PIL import Image
 
     picture = Image.open(path).convert("RGB")
-    picture.quantize(64, dither=Image.Dither.NONE).save(path, optimize=True)
+    picture = picture.quantize(colours, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    picture.save(path, optimize=True)
+
+
+def image_display(path):
+    """examples/05_display.grc after some seconds."""
+    from PyQt5 import Qt
+
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run(["grcc", "-o", folder, os.path.join(ROOT, "examples", "05_display.grc")],
+                       check=True, capture_output=True)
+        sys.path.insert(0, folder)
+        import display
+
+    app = Qt.QApplication.instance() or Qt.QApplication(["screenshots"])
+    tb = display.display(backend="cpu", speed_up=10)
+    tb.resize(1120, 800)
+    tb.show()
+    tb.start()
+
+    def look():
+        if tb.image.buffer.images < 85:
+            return
+        timer.stop()
+        tb.stop()
+        tb.wait()
+        Qt.QTimer.singleShot(500, end)
+
+    def end():
+        tb.grab().save(path)
+        app.quit()
+
+    timer = Qt.QTimer()
+    timer.timeout.connect(look)
+    timer.start(100)
+    app.exec_()
+    small(path)
+
+
+def _command(*args):
+    from gnuradio.sar.cli import main
+
+    if main([*args, "--quiet"]):
+        raise RuntimeError("gr_sar " + " ".join(args))
+
+
+def plot_cuts(path):
+    """Cuts through one target of the simulated spotlight."""
+    with tempfile.TemporaryDirectory() as folder:
+        scene, out = os.path.join(folder, "scene"), os.path.join(folder, "out")
+        _command("simulate", scene)
+        _command("focus", scene + ".sigmf-meta", "-o", out)
+        _command("plot", out, "-o", path, "--what", "cuts", "--target", "1.37,-2.21")
+    small(path)
+
+
+def plot_doppler(path):
+    """Doppler spectrum of a strip map at 4 degrees of squint."""
+    with tempfile.TemporaryDirectory() as folder:
+        strip = os.path.join(folder, "strip")
+        _command("simulate", strip, "--mode", "stripmap", "--squint", "4")
+        _command("plot", strip + ".sigmf-meta", "-o", path, "--what", "doppler")
+    small(path)
 
 
 def canvas(name, path):
@@ -28,7 +92,7 @@ def canvas(name, path):
     subprocess.run([sys.executable, "-W", "ignore", os.path.join(ROOT, "docs", "canvas.py"),
                     os.path.join(ROOT, "examples", name + ".grc"), path], check=True,
                    stdout=subprocess.DEVNULL)
-    small(path)
+    small(path, 64)
 
 
 def grc_point_target(path):
@@ -46,7 +110,8 @@ def grc_chains(path):
     canvas("07_chains", path)
 
 
-PICTURES = {f.__name__: f for f in (grc_point_target, grc_range_doppler, grc_chains)}
+PICTURES = {f.__name__: f for f in (grc_point_target, grc_range_doppler, grc_chains,
+                                    image_display, plot_cuts, plot_doppler)}
 
 
 def main():

@@ -61,6 +61,7 @@ struct point_target_options {
     double expected_phase_rad = 0; //!< phase of the target's amplitude
     //! A peak that stands out less than this over the median of the chip is no target.
     double least_peak_to_median_db = 12;
+    bool keep_cuts = false; //!< put the cuts into the report
 };
 
 //! One direction of the response.
@@ -78,6 +79,16 @@ struct cut_report {
     double islr_theory_db = 0;  //!< over the same extent as islr_db
     double extent_before_m = 0; //!< how far the cut reaches from the peak
     double extent_after_m = 0;
+    double half_before_m =
+        std::numeric_limits<double>::quiet_NaN(); //!< -3 dB, parts of irw_m
+    double half_after_m = std::numeric_limits<double>::quiet_NaN();
+    double null_before_m =
+        std::numeric_limits<double>::quiet_NaN(); //!< ends of the main lobe
+    double null_after_m = std::numeric_limits<double>::quiet_NaN();
+    //! With point_target_options::keep_cuts the cut itself, power over that of its peak,
+    //! and what theory says, both from -extent_before_m to extent_after_m.
+    std::vector<float> power;
+    std::vector<float> power_theory;
 };
 
 struct point_target_report {
@@ -107,9 +118,11 @@ struct point_target_report {
  * expected width.
  *
  * PSLR is taken outside the first nulls. ISLR: main lobe null to null, sidelobes out to
- * 10 null distances on each side or to the rim of the chip; its theory (and that of PSLR)
- * is measured by the same code on the response of the window over the same extent. For
- * rect that is -10.1 dB at 10 null distances; -9.68 dB is the limit for a boundless cut.
+ * 10 null distances on each side or to the rim of the chip; its theory (and that of IRW
+ * and PSLR) is measured by the same code over the same extent, on the sum over all wave
+ * vectors of the point: the windows, and what a wide beam and a wide band do to them. For
+ * rect and a narrow beam that is -10.1 dB at 10 null distances; -9.68 dB is the limit for
+ * a boundless cut.
  *
  * A target that cannot be measured (outside, at the edge, lost in noise, not finite)
  * gives a report with found = false and the reason.

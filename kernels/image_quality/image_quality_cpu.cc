@@ -52,9 +52,35 @@ public:
             }
             before = p;
         }
+        d_table.resize(table_cells * table_steps + 2);
+        parallel_for(static_cast<int>(d_table.size()), [&](int i, int) {
+            d_table[i] = sum(static_cast<double>(i) / table_steps);
+        });
     }
 
     double power(double u) const
+    {
+        const double r = sum(u);
+        return r * r;
+    }
+
+    //! From a table, within 3e-5; far out (where it is below -35 dB) 0.
+    double amplitude(double u) const
+    {
+        const double x = std::abs(u) * table_steps;
+        if (!(x < table_cells * table_steps))
+            return 0;
+        const int i = static_cast<int>(x);
+        return d_table[i] + (x - i) * (d_table[i + 1] - d_table[i]);
+    }
+
+    double null() const { return d_null; }
+
+private:
+    static constexpr int table_steps = 128; // a cell
+    static constexpr int table_cells = 40;
+
+    double sum(double u) const
     {
         // symmetric weights: a cosine sum over one half
         const int n = static_cast<int>(d_weights.size());
@@ -62,28 +88,102 @@ public:
         double s = 0;
         for (int i = 0; i < n / 2; ++i)
             s += d_weights[n / 2 + i] * std::cos(turn * (i + 0.5));
-        const double r = 2 * s / d_sum;
-        return r * r;
+        return 2 * s / d_sum;
     }
 
-    double null() const { return d_null; }
-
-private:
     std::vector<double> d_weights;
     double d_sum = 0;
     double d_null = 0;
+    std::vector<double> d_table; // amplitude
 };
 
-// PSLR and ISLR of the window, by the code that measures images, on samples as fine.
-cut_figures
-theory_cut(const window_response& response, double step_cells, int before, int after)
+// A response over an extent, on samples as fine as those of the image's cut.
+template <typename Power>
+std::vector<double> theory_cut(const Power& power_at, double step, int before, int after)
 {
     std::vector<double> power(before + after + 1);
-    for (int i = -before; i <= after; ++i)
-        power[before + i] =
-            i > 0 && i <= before ? power[before - i] : response.power(i * step_cells);
-    return measure_cut(power, before);
+    parallel_for(before + after + 1,
+                 [&](int i, int) { power[i] = power_at((i - before) * step); });
+    return power;
 }
+
+// What a point looks like along one line through it: the sum over all its wave vectors.
+class point_response
+{
+public:
+    point_response(const point_target_geometry& g,
+                   vec3 p,
+                   vec3 direction,
+                   const window_response& range)
+        : d_range(range),
+          d_bandwidth_hz(g.bandwidth_hz),
+          d_weights(g.azimuth_window.samples(looks))
+    {
+        const auto at = [&](double s) { // along the flight, 0 .. 1
+            if (g.ends == aperture_ends::angle) {
+                // the parabola through the three positions that are known
+                const vec3 antenna = (1 - s) * (1 - 2 * s) * g.aperture_start_m +
+                                     4 * s * (1 - s) * g.aperture_centre_m +
+                                     s * (2 * s - 1) * g.aperture_end_m;
+                return look_along(p, antenna, direction, g.carrier_hz);
+            }
+            const vec3 track = unit(g.aperture_end_m - g.aperture_start_m);
+            const vec3 u = unit(p - g.aperture_centre_m);
+            const double first = dot(unit(p - g.aperture_start_m), track);
+            const double last = dot(unit(p - g.aperture_end_m), track);
+            return look_at_doppler(first + s * (last - first),
+                                   track,
+                                   unit(u - dot(u, track) * track),
+                                   direction,
+                                   g.carrier_hz);
+        };
+        d_centre = at(0.5).carrier_per_m;
+        for (int i = 0; i < looks; ++i) {
+            d_looks.push_back(at((i + 0.5) / looks));
+            d_weights[i] *= d_looks[i].weight;
+            d_sum += d_weights[i];
+        }
+    }
+
+    double power(double x_m) const
+    {
+        cd sum = 0;
+        for (int i = 0; i < looks; ++i)
+            sum += d_weights[i] *
+                   d_range.amplitude(d_bandwidth_hz * d_looks[i].band_per_m * x_m) *
+                   phasor((d_looks[i].carrier_per_m - d_centre) * x_m);
+        return std::norm(sum / d_sum);
+    }
+
+    //! Between the half-power points next to the peak, m. \param guess about that
+    double width(double guess_m) const
+    {
+        double sum = 0;
+        for (const double sign : { -1.0, 1.0 }) {
+            double in = 0;
+            double out = guess_m / 16;
+            while (power(sign * out) > 0.5) {
+                in = out;
+                out += guess_m / 16;
+            }
+            for (int i = 0; i < 30; ++i) {
+                const double middle = (in + out) / 2;
+                (power(sign * middle) > 0.5 ? in : out) = middle;
+            }
+            sum += in;
+        }
+        return sum;
+    }
+
+private:
+    static constexpr int looks = 512;
+    const window_response& d_range;
+    const double d_bandwidth_hz;
+    std::vector<double> d_weights;
+    std::vector<cut_look> d_looks;
+    double d_centre = 0;
+    double d_sum = 0;
+};
 
 // A chip of the image as a trigonometric polynomial of fractional pixel indices.
 class polynomial
@@ -317,7 +417,9 @@ void measure_direction(const polynomial& f,
                        vec3 peak_m,
                        double r,
                        double c,
-                       const window_response& response,
+                       const point_response& response,
+                       double null_cells,
+                       bool keep,
                        cut_report& cut)
 {
     double r1, c1, r0, c0;
@@ -326,8 +428,7 @@ void measure_direction(const polynomial& f,
     const double rows_per_m = r1 - r0;
     const double cols_per_m = c1 - c0;
     const double step_m = cut.irw_theory_m / steps_per_irw;
-    const int most =
-        static_cast<int>(null_distances * response.null() * cut.cell_m / step_m);
+    const int most = static_cast<int>(null_distances * null_cells * cut.cell_m / step_m);
     const auto reach = [&](int sign) {
         int i = 0;
         while (i < most && chip.inside(r + sign * (i + 1) * step_m * rows_per_m,
@@ -348,9 +449,21 @@ void measure_direction(const polynomial& f,
     cut.irw_m = got.irw * step_m;
     cut.pslr_db = got.pslr_db;
     cut.islr_db = got.islr_db;
-    const cut_figures theory = theory_cut(response, step_m / cut.cell_m, before, after);
+    cut.half_before_m = got.half_before * step_m;
+    cut.half_after_m = got.half_after * step_m;
+    cut.null_before_m = got.null_before * step_m;
+    cut.null_after_m = got.null_after * step_m;
+    const std::vector<double> expected =
+        theory_cut([&](double x) { return response.power(x); }, step_m, before, after);
+    // PSLR and ISLR of the theory, by the code that measures images
+    const cut_figures theory = measure_cut(expected, before);
     cut.pslr_theory_db = theory.pslr_db;
     cut.islr_theory_db = theory.islr_db;
+    if (!keep)
+        return;
+    for (const double p : power)
+        cut.power.push_back(static_cast<float>(p / power[before]));
+    cut.power_theory.assign(expected.begin(), expected.end());
 }
 
 double median_of(std::vector<float>& v)
@@ -374,10 +487,11 @@ window_figures theory_of(const window& w, double cells_before, double cells_afte
 {
     const window_response response(w);
     const double step = w.irw() / steps_per_irw;
-    const cut_figures f = theory_cut(response,
-                                     step,
-                                     static_cast<int>(cells_before / step),
-                                     static_cast<int>(cells_after / step));
+    const int before = static_cast<int>(cells_before / step);
+    const int after = static_cast<int>(cells_after / step);
+    const cut_figures f = measure_cut(
+        theory_cut([&](double u) { return response.power(u); }, step, before, after),
+        before);
     return { response.null(), f.pslr_db, f.islr_db };
 }
 
@@ -436,10 +550,13 @@ point_target_report measure_point_target(const cf32* image,
     const window_response azimuth_response(geometry.azimuth_window);
     out.range.direction = cuts.range_direction;
     out.range.cell_m = speed_of_light / (2 * geometry.bandwidth_hz) / cuts.range_slope;
-    out.range.irw_theory_m = geometry.range_window.irw() * out.range.cell_m;
+    const point_response range_cut(geometry, p0, cuts.range_direction, range_response);
+    out.range.irw_theory_m = range_cut.width(out.range.cell_m);
     out.azimuth.direction = cuts.azimuth_direction;
     out.azimuth.cell_m = speed_of_light / geometry.carrier_hz / 2 / cuts.azimuth_slope;
-    out.azimuth.irw_theory_m = geometry.azimuth_window.irw() * out.azimuth.cell_m;
+    const point_response azimuth_cut(
+        geometry, p0, cuts.azimuth_direction, range_response);
+    out.azimuth.irw_theory_m = azimuth_cut.width(out.azimuth.cell_m);
 
     // the brightest pixel near the expected position
     double reach_r, reach_c;
@@ -564,8 +681,12 @@ point_target_report measure_point_target(const cf32* image,
         out.phase_error_rad =
             std::arg(there * std::polar(1.0, -options.expected_phase_rad));
     }
-    measure_direction(f, chip, grid, found, r, c, range_response, out.range);
-    measure_direction(f, chip, grid, found, r, c, azimuth_response, out.azimuth);
+    const bool keep = options.keep_cuts;
+    const double range_null = range_response.null();
+    const double azimuth_null = azimuth_response.null();
+    measure_direction(f, chip, grid, found, r, c, range_cut, range_null, keep, out.range);
+    measure_direction(
+        f, chip, grid, found, r, c, azimuth_cut, azimuth_null, keep, out.azimuth);
     const auto too_short = [](const cut_report& cut, const window_response& w) {
         const double need = 1.5 * w.null() * cut.cell_m;
         return cut.extent_before_m < need || cut.extent_after_m < need;

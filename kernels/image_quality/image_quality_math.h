@@ -19,6 +19,11 @@
 // of the wave vector is 4 pi f / c, so its part across grows with 1 / |w|.
 // These widths ("cells") are one over the bandwidth of the cut; the -3 dB width is
 // window.irw() cells (0.886 unweighted). Carrara, Goodman, Majewski, Spotlight SAR, 2.
+//
+// With a wide aperture the arc of wave vectors is no straight line, and its bend shows in
+// the range cut; with a wide band the aperture's share grows with frequency. The theory
+// that an image is measured against is therefore the sum over all wave vectors, along the
+// cut (look_along() below).
 
 #include "../core/constants.h"
 #include "../core/hd.h"
@@ -73,6 +78,39 @@ SAR_HD target_cuts cuts_at(vec3 p,
     return t;
 }
 
+//! One direction of the aperture, along a cut: its wave vectors over the band.
+struct cut_look {
+    double weight;        //!< beside that of the window
+    double carrier_per_m; //!< turns of the middle of the band, against the centre's
+    double band_per_m;    //!< turns over one hertz of the band
+};
+
+/*!
+ * \brief Wave vectors of a point seen from \p antenna, along the unit vector \p
+ * direction.
+ *
+ * 2 f / c u turns a metre. Where the aperture ends at Doppler frequencies a look is one
+ * part of u along the track, k_t, the same all over the band, and the part across is
+ * sqrt(f^2 - (f0 k_t)^2): it grows with f as 1 / sqrt(1 - k_t^2). A matched filter of
+ * phase alone leaves the amplitude of the azimuth spectrum as it is, by stationary phase
+ * the root of one over the FM rate, (1 - k_t^2)^(-3/4).
+ */
+SAR_HD cut_look look_along(vec3 p, vec3 antenna, vec3 direction, double carrier_hz)
+{
+    const double along = dot(unit(p - antenna), direction);
+    return { 1, 2 / speed_of_light * carrier_hz * along, 2 / speed_of_light * along };
+}
+
+SAR_HD cut_look
+look_at_doppler(double k_t, vec3 track, vec3 across, vec3 direction, double carrier_hz)
+{
+    const double k_a = sqrt(1 - k_t * k_t);
+    return { pow(k_a, -1.5),
+             2 / speed_of_light * carrier_hz *
+                 (k_t * dot(track, direction) + k_a * dot(across, direction)),
+             2 / speed_of_light / k_a * dot(across, direction) };
+}
+
 //! Components of an offset in the plane along the two (oblique) cut directions, m.
 SAR_HD void
 along_cuts(const target_cuts& t, vec3 offset, double& range_m, double& azimuth_m)
@@ -96,6 +134,8 @@ SAR_HD double carrier_cycles_between(vec3 p, vec3 p0, vec3 antenna, double carri
 //! Figures of one cut; NaN where the cut does not reach far enough.
 struct cut_figures {
     double irw = std::numeric_limits<double>::quiet_NaN(); //!< in units of the step
+    double half_before = std::numeric_limits<double>::quiet_NaN(); //!< parts of the IRW
+    double half_after = std::numeric_limits<double>::quiet_NaN();
     double null_before = std::numeric_limits<double>::quiet_NaN();
     double null_after = std::numeric_limits<double>::quiet_NaN();
     double pslr_db = std::numeric_limits<double>::quiet_NaN();
@@ -130,11 +170,9 @@ inline cut_figures measure_cut(const std::vector<double>& power, int peak)
         if (i + direction >= 0 && i + direction < n)
             null = std::abs(i - peak);
     };
-    const double nan = std::numeric_limits<double>::quiet_NaN();
-    double half_before = nan, half_after = nan;
-    side(-1, half_before, f.null_before);
-    side(+1, half_after, f.null_after);
-    f.irw = half_before + half_after;
+    side(-1, f.half_before, f.null_before);
+    side(+1, f.half_after, f.null_after);
+    f.irw = f.half_before + f.half_after;
     if (!std::isfinite(f.null_before) || !std::isfinite(f.null_after))
         return f;
     const int first = peak - static_cast<int>(f.null_before);

@@ -109,7 +109,8 @@ image ideal(const image_grid& g,
 }
 
 // What back-projection makes of a point: mean over pulses and frequencies, no
-// approximation
+// approximation. The antenna moves evenly when its centre is in the middle, else with
+// constant acceleration.
 image projected(const image_grid& g,
                 const point_target_geometry& geo,
                 vec3 target,
@@ -117,11 +118,13 @@ image projected(const image_grid& g,
 {
     image im = blank(g);
     const int n = 256; // frequencies
-    const vec3 v = geo.aperture_end_m - geo.aperture_start_m;
     add(im, g, [&](vec3 p) {
         cd s = 0;
         for (int k = 0; k < pulses; ++k) {
-            const vec3 q = geo.aperture_start_m + ((k + 0.5) / pulses) * v;
+            const double t = (k + 0.5) / pulses;
+            const vec3 q = (1 - t) * (1 - 2 * t) * geo.aperture_start_m +
+                           4 * t * (1 - t) * geo.aperture_centre_m +
+                           t * (2 * t - 1) * geo.aperture_end_m;
             const double d = 2 * (length(p - q) - length(target - q)) / c;
             const double x = d * geo.bandwidth_hz / n;
             const double band =
@@ -210,11 +213,12 @@ BOOST_AUTO_TEST_CASE(ideal_target_anywhere_between_pixels)
     for (const vec3 off : { vec3{ 0, 0, 0 }, { 0.155, 0.139, 0 }, { -0.1, 0.077, 0 } }) {
         const vec3 target = scene + off;
         const auto r = measure_point_target(ideal(g, geo, target).data(), g, target, geo);
-        tight(r, 2e-3, 0.02, 0.03);
+        tight(r, 2e-3, 0.02, 0.04);
         BOOST_TEST(length(r.position_m - target) < 1e-3);
         BOOST_TEST(r.pass, (r.failures.empty() ? "" : r.failures[0]));
         BOOST_TEST(std::abs(r.range.pslr_theory_db + 13.26) < 0.01);
-        BOOST_TEST(std::abs(r.azimuth.islr_theory_db + 10.11) < 0.05);
+        // (the share of the aperture grows over 3 % of band)
+        BOOST_TEST(std::abs(r.azimuth.islr_theory_db + 10.11) < 0.1);
         // 0.886 c / (2B) on the ground at 30 degrees, and 0.886 (lambda / 2) / 0.03
         BOOST_TEST(std::abs(r.range.irw_theory_m - 0.886 * c / 600e6 / 0.86603) < 1e-3);
         BOOST_TEST(std::abs(r.azimuth.irw_theory_m - 0.886 * c / 19.2e9 / 0.03) < 1e-3);
@@ -299,7 +303,7 @@ BOOST_AUTO_TEST_CASE(windows_and_a_complex_amplitude)
         {
             tight(r, 3e-3, 0.1, 0.1);
             BOOST_TEST(std::abs(r.range.irw_theory_m / r.range.cell_m -
-                                window(name).irw()) < 1e-9);
+                                window(name).irw()) < 1e-4);
             BOOST_TEST(std::abs(r.azimuth.irw_theory_m / r.azimuth.cell_m - 0.886) <
                        1e-3);
         }
@@ -308,20 +312,59 @@ BOOST_AUTO_TEST_CASE(windows_and_a_complex_amplitude)
 
 BOOST_AUTO_TEST_CASE(critically_sampled_image_off_the_middle_of_its_spectrum)
 {
-    // hardly more than one pixel a cell, and a middle of the aperture that is not the
-    // middle of the spectrum (uneven speed): there is no spare band, and the signal lies
-    // across the edge of an uncentred spectrum
-    const auto truth = broadside();
-    auto geo = truth;
-    geo.aperture_centre_m.x = 60;
+    // hardly more than one pixel a cell, and a carrier that is not the middle of the
+    // spectrum: there is no spare band, and the signal lies across the edge of an
+    // uncentred spectrum
+    const auto geo = broadside();
     for (const double cells : { 0.97, 0.93 }) {
         const auto g = image_grid::centred(
             scene, { 1, 0, 0 }, { 0, 1, 0 }, cells * c / 19.2e9 / 0.03, 0.3, 120, 100);
         const vec3 target = scene + vec3{ 0.2, 0.1, 0 };
-        const auto r =
-            measure_point_target(ideal(g, truth, target).data(), g, target, geo);
+        image im = ideal(g, geo, target);
+        for (int i = 0; i < g->rows; ++i)
+            for (int j = 0; j < g->cols; ++j) {
+                const double x = g.position(i, j).x - target.x;
+                const cd turn = std::polar(1.0, 2 * pi * 0.2 * x);
+                cf32& v = im[i * g->cols + j];
+                const cd w = cd(v.re, v.im) * turn;
+                v = { static_cast<float>(w.real()), static_cast<float>(w.imag()) };
+            }
+        const auto r = measure_point_target(im.data(), g, target, geo);
         tight(r, 5e-3, 0.1, 0.15);
     }
+}
+
+// An antenna that is faster at one end weighs the other end more, and the theory knows.
+BOOST_AUTO_TEST_CASE(uneven_speed)
+{
+    auto geo = broadside();
+    geo.aperture_centre_m.x = 20;
+    const auto g = grid_of(0.25);
+    const vec3 target = scene + vec3{ 0.2, 0.1, 0 };
+    const auto r =
+        measure_point_target(projected(g, geo, target, 400).data(), g, target, geo);
+    tight(r, 5e-3, 0.1, 0.15);
+    BOOST_TEST(std::abs(r.azimuth.pslr_theory_db + 13.26) > 0.1);
+}
+
+// A beam of 30 degrees: the arc of wave vectors narrows the range response and lowers its
+// sidelobes; the theory sees it, against an image with no approximation.
+BOOST_AUTO_TEST_CASE(wide_beam)
+{
+    point_target_geometry geo;
+    const double half = 500 * std::tan(15 * pi / 180);
+    geo.aperture_start_m = { -half, 0, 0 };
+    geo.aperture_end_m = { half, 0, 0 };
+    geo.carrier_hz = 9.6e9;
+    geo.bandwidth_hz = 400e6;
+    const vec3 target = { 0.01, 500.02, 0 };
+    const auto g = image_grid::centred(
+        { 0, 500, 0 }, { 1, 0, 0 }, { 0, 1, 0 }, 0.02, 0.06, 100, 150);
+    const auto r =
+        measure_point_target(projected(g, geo, target, 1500).data(), g, target, geo);
+    tight(r, 5e-3, 0.1, 0.15);
+    BOOST_TEST(r.range.irw_theory_m / (0.8859 * r.range.cell_m) < 0.9);
+    BOOST_TEST(r.range.pslr_theory_db < -20);
 }
 
 BOOST_AUTO_TEST_CASE(true_back_projection_images_of_random_geometries)

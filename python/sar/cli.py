@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: ``gr_sar simulate | info | focus | measure | convert | demo | doctor``."""
+"""The command line: ``gr_sar simulate | info | focus | measure | plot | convert | demo | doctor``."""
 
 import argparse
 import json
@@ -20,6 +20,7 @@ Synthetic-aperture-radar images out of recordings, by GNU Radio flowgraphs on CP
   gr_sar info scene.sigmf-meta               say what is known about it
   gr_sar focus scene.sigmf-meta -o out       form the image: out/image.npy, .png, report.json
   gr_sar measure out                         compare targets with where they were put
+  gr_sar plot out -o image.png               draw the image, or cuts; or a recording
 
 All lengths are metres, times seconds, frequencies hertz. Exit status: 0 done, 1 failed or a
 target FAILs, 2 wrong usage.
@@ -112,12 +113,19 @@ def _target(text):
     return {"position_m": tuple(v[:3]), "amplitude": v[3] * cmath.exp(1j * math.radians(v[4]))}
 
 
+# Options of reading that open_recording() has under the same name.
+READING = ("meta", "datatype", "positions", "clock_offset_s", "lever_arm_m", "swap_iq", "conjugate",
+           "channel", "channels", "real", "iq_files", "capture", "header_bytes", "autofocus",
+           "subtract_mean", "keep_standstill")
+
+
 def _reading(p, many=True):
     p.add_argument("input", nargs="+" if many else None, metavar="INPUT",
-                   help="recording: .sigmf-meta, GOTCHA .mat (one or more), P440 rail folder, raw "
-                        "IQ, or - for raw IQ on standard input")
+                   help="recording: SigMF, WAV, .npy, raw IQ, TI adc_data.bin, GOTCHA .mat (one or "
+                        "more), P440 rail folder (docs/files.md), or - for standard input")
     g = p.add_argument_group("reading")
-    g.add_argument("--meta", metavar="FILE", help="metadata (.sigmf-meta) for raw IQ")
+    g.add_argument("--meta", metavar="FILE", help="metadata (.sigmf-meta) for a file that "
+                   "has none, or not all")
     g.add_argument("--datatype", metavar="TYPE", help="SigMF data type of raw IQ: cf32_le, "
                    "ci16_le, ci8 ... (the number is the width of one component)")
     g.add_argument("--positions", metavar="CSV", help="navigation file in place of "
@@ -127,12 +135,25 @@ def _reading(p, many=True):
                    "prf_hz=1200")
     g.add_argument("--range-bias", type=float, metavar="M", help="measured minus true range, m "
                    "(cables, trigger); sharpness does not show it, positions do")
-    g.add_argument("--clock-offset", type=float, metavar="S",
+    g.add_argument("--clock-offset", dest="clock_offset_s", type=float, metavar="S",
                    help="navigation time minus radar time, s")
-    g.add_argument("--lever-arm", type=_numbers((3,), "three metres"), metavar="A,R,U",
+    g.add_argument("--lever-arm", dest="lever_arm_m", type=_numbers((3,), "three metres"), metavar="A,R,U",
                    help="antenna minus navigation point: along track, right, up, m")
     g.add_argument("--swap-iq", action="store_true",
                    help="exchange I and Q (recordings of the other sign convention)")
+    g.add_argument("--conjugate", action="store_true", help="change the sign of Q")
+    g.add_argument("--channel", type=int, metavar="N", help="receiver, from 0, of a file with "
+                   "several; with --real: channel")
+    g.add_argument("--channels", type=int, metavar="N", help="channels side by side in raw IQ")
+    g.add_argument("--real", action="store_true", help="real samples: one channel of a WAV file, "
+                   "not two as I and Q")
+    g.add_argument("--iq-files", action="store_true", help="the two files given are I and Q")
+    g.add_argument("--capture", type=int, metavar="N", help="SigMF: this capture segment alone, "
+                   "from 0")
+    g.add_argument("--header-bytes", type=int, metavar="N", help="of raw IQ, before the samples")
+    g.add_argument("--ti", metavar="NAME=VALUE", type=_setting, action="append", default=[],
+                   help="of a capture by TI's DCA1000: device=xwr1843, num_adc_samples=256, "
+                   "num_rx=4, num_tx=1 ... (docs/files.md)")
     g.add_argument("--autofocus", action="store_true", help="GOTCHA: apply the corrections in the "
                    "files (range and phase together)")
     g.add_argument("--subtract-mean", action=argparse.BooleanOptionalAction, default=None,
@@ -144,31 +165,32 @@ def _reading(p, many=True):
     g.add_argument("--stop", metavar="N|Ts", help="pulse to stop before, or time such as 8.3s")
 
 
-def _open(args, **more):
-    from .recordings import open_recording
-
-    fields = dict(args.set)
+def _given(args):
+    """Options of reading as arguments of open_recording()."""
+    given = {**dict(args.set), **{n: getattr(args, n) for n in READING}}
+    given["ti"] = dict(args.ti) or None
     if args.range_bias is not None:
-        fields["range_bias_m"] = args.range_bias
-    span = {}
+        given["range_bias_m"] = args.range_bias
     for name in ("start", "stop"):
         text = getattr(args, name)
         if text is None:
             continue
         try:
             if text.endswith("s"):
-                span[name + "_s"] = float(text[:-1])
+                given[name + "_s"] = float(text[:-1])
             else:
-                span[name] = int(text)
+                given[name] = int(text)
         except ValueError:
             raise ValueError(f"--{name} is '{text}'; expected a pulse number or seconds such as "
                              "3.9s") from None
+    return given
+
+
+def _open(args, **more):
+    from .recordings import open_recording
+
     inputs = args.input if isinstance(args.input, list) else [args.input]
-    return open_recording(
-        inputs[0] if len(inputs) == 1 else inputs, meta=args.meta, datatype=args.datatype,
-        positions=args.positions, clock_offset_s=args.clock_offset, lever_arm_m=args.lever_arm,
-        swap_iq=args.swap_iq, autofocus=args.autofocus, subtract_mean=args.subtract_mean,
-        keep_standstill=args.keep_standstill, **span, **more, **fields)
+    return open_recording(inputs, **_given(args), **more)
 
 
 class _progress:
@@ -248,48 +270,16 @@ def do_simulate(args):
 
 
 def do_info(args):
-    import numpy as np
+    from .describe import describe, text
 
-    rec = _open(args)
-    acq = rec.acq
+    d, rec = describe(args.input, tokens=args.given, **_given(args))
     if args.json:
         from .focus import plain
 
-        print(json.dumps(plain({
-            "input": rec.paths, "format": rec.kind, "datatype": rec.datatype,
-            "pulses": rec.num_pulses, "dropped_samples": rec.dropped_samples,
-            "acquisition": acq.to_dict(), "positions": rec.tx is not None,
-            "bistatic": rec.rx is not None, "hints": rec.hints, "used": rec.used,
-            "notes": rec.notes}), indent=1))
+        print(json.dumps(plain(d), indent=1))
         return 0
-    print(f"{', '.join(rec.paths)}")
-    print(f"  format            {rec.kind}, {rec.datatype}")
-    print(f"  pulses            {rec.num_pulses} of {acq.samples} samples, "
-          f"{rec.times_s[-1] - rec.times_s[0]:.4g} s")
-    print(f"  dropped samples   {rec.dropped_samples}")
-    for k, v in acq.to_dict().items():
-        if v not in (0.0, (), (0.0, 0.0, 0.0)):
-            print(f"  {k:<24} {v:.12g}" if isinstance(v, float) else f"  {k:<24} {v}")
-    axis = acq.compressed_axis(1)
-    print(f"  bandwidth         {acq.bandwidth_hz() / 1e6:.6g} MHz, slant resolution "
-          f"{_sar.speed_of_light / 2 / acq.bandwidth_hz():.4g} m")
-    print(f"  wavelength        {acq.wavelength_m():.6g} m")
-    print(f"  range line        {axis.first_m:.3f} m to "
-          f"{axis.first_m + (axis.samples - 1) * axis.spacing_m:.3f} m, step {axis.spacing_m:.4g} m"
-          f", from the {axis.range_reference if axis.range_reference == 'antenna' else 'reference point'}")
-    if rec.tx is None:
-        print("  positions         none (back-projection needs them)")
-    else:
-        length = float(np.linalg.norm(np.diff(rec.tx, axis=0), axis=1).sum())
-        first, last = (", ".join(f"{v:.2f}" for v in p) for p in (rec.tx[0], rec.tx[-1]))
-        print(f"  positions         ({first}) m to ({last}) m, {length:.2f} m of track"
-              + ("" if rec.rx is None else ", separate receiver"))
-    for t in rec.hints.get("targets", ()):
-        print(f"  target            {t['name']} at {tuple(round(v, 3) for v in t['position_m'])} m")
-    for k, v in sorted(rec.used.items()):
-        print(f"  used: {k} = {v}")
-    for n in rec.notes:
-        print(f"  note: {n}")
+    for line in text(d, rec):
+        print(line)
     return 0
 
 
@@ -449,21 +439,21 @@ def do_measure(args):
     return 0 if good else 1
 
 
-def do_convert(args):
-    from .sigmf_files import write_sigmf
+def do_plot(args):
+    from .plot import run
 
-    rec = _open(args)
-    meta, _, pulses = write_sigmf(
-        args.output, (lines for _, lines in rec.batches()), rec.acq, rec.tx, rx=rec.rx,
-        datatype=args.to, times_s=rec.times_s, start_time_s=float(rec.times_s[0]),
-        replica=rec.replica, description="converted by gr_sar convert",
-        targets=[t for t in rec.hints.get("targets", ()) if t.get("amplitude") is not None],
-        extra={"sar:" + k: list(rec.hints[k]) if isinstance(rec.hints[k], tuple) else rec.hints[k]
-               for k in ("scene_centre_m", "scene_extent_m", "mode", "beam_rad",
-                         "beam_squint_rad") if k in rec.hints})
-    for n in rec.notes:
+    for sentence in run(args, _open):
+        _say(args, "  " + sentence)
+    return 0
+
+
+def do_convert(args):
+    from .describe import convert
+
+    *notes, done = convert(args.input, args.output, args.to, **_given(args))
+    for n in notes:
         _say(args, f"  {n}")
-    _say(args, f"{meta}: {pulses} pulses")
+    _say(args, done)
     return 0
 
 
@@ -570,7 +560,10 @@ def parser():
                    "%(default)s)")
 
     s = add("info", do_info, "say everything that is known about a recording",
-            epilog="example:\n  gr_sar info flight.sigmf-meta")
+            "Format, level, what is missing to focus it, and the command that would: docs/files.md.",
+            "examples:\n  gr_sar info flight.sigmf-meta\n  gr_sar info sdr.wav\n"
+            "  gr_sar info re.wav im.wav --iq-files\n"
+            "  gr_sar info adc_data.bin --ti device=xwr1843 --ti num_adc_samples=256")
     _reading(s)
     s.add_argument("--json", action="store_true", help="as JSON")
 
@@ -646,11 +639,36 @@ def parser():
     s.add_argument("--limit", type=float, metavar="M", help="compare positions alone, error allowed "
                    "in m (default for real targets: 0.2)")
 
+    s = add("plot", do_plot, "draw a recording or a focused image as PNG, PDF or SVG",
+            "Of a recording: range-time (default; lines in dB, compressed, or --raw), doppler (mean\n"
+            "spectrum with the centroid), range-doppler, spectrum (over range frequency). Of a folder\n"
+            "that gr_sar focus wrote: image (default; axes in metres), cuts (of each target in range\n"
+            "and azimuth, with the figures of gr_sar measure and theory).",
+            "examples:\n  gr_sar plot flight.sigmf-meta -o lines.png\n"
+            "  gr_sar plot flight.sigmf-meta -o doppler.pdf --what doppler\n"
+            "  gr_sar plot out -o image.png --range 50\n"
+            "  gr_sar plot out -o cuts.pdf --what cuts --target -15.6,21.55")
+    _reading(s)
+    s.add_argument("-o", "--output", required=True, metavar="FILE", help=".png, .pdf or .svg")
+    g = s.add_argument_group("figure")
+    g.add_argument("--what", choices=("range-time", "doppler", "range-doppler", "spectrum", "image",
+                                      "cuts"), help="what to draw (default: by the input)")
+    g.add_argument("--raw", action="store_true", help="lines as recorded, not compressed in range")
+    g.add_argument("--target", type=_target, action="append", metavar="X,Y[,Z]",
+                   help="target of an image, m (in place of the report's)")
+    g.add_argument("--range", type=float, metavar="DB", help="from the darkest to the brightest "
+                   "level (default: chosen from the data)")
+    g.add_argument("--reference", type=float, metavar="DB", help="the brightest level (default: "
+                   "chosen from the data)")
+
     s = add("convert", do_convert, "write a recording as SigMF",
-            epilog="example:\n  gr_sar convert p440_uwb_rail -o rail --clock-offset 9.28")
+            "What the file lacks of the radar's parameters can be added to the metadata afterwards.",
+            "examples:\n  gr_sar convert p440_uwb_rail -o rail --clock-offset 9.28\n"
+            "  gr_sar convert sdr.wav -o mine --set carrier_hz=2.4e9")
     _reading(s)
     s.add_argument("-o", "--output", required=True, help="base name of the files")
-    s.add_argument("--to", default="cf32_le", metavar="TYPE", help="data type to write (complex)")
+    s.add_argument("--to", metavar="TYPE", help="data type to write (default: one that keeps each "
+                   "sample as it is, else cf32_le)")
 
     s = add("demo", do_demo, "simulate, focus and measure: the first thing to run")
     s.add_argument("-o", "--output", default="out/demo", help="folder (default %(default)s)")
@@ -664,6 +682,9 @@ def parser():
 def main(argv=None):
     """Run the command line; returns the exit status."""
     args = parser().parse_args(argv)
+    # what was said about the input, for commands that gr_sar suggests
+    args.given = [t for t in (sys.argv[1:] if argv is None else argv)[1:]
+                  if t not in ("--json", "--quiet", "--debug")]
     from gnuradio import gr
 
     # errors of blocks come back as our own sentence; GNU Radio's talk about buffers helps

@@ -294,6 +294,12 @@ def range_doppler(rec, *, folder="", window="rect", azimuth_window="rect",
     if acq.effective_velocity_m_s <= 0:
         raise FocusError("the recording has no effective velocity, which range-Doppler needs; "
                          "give effective_velocity_m_s=...")
+    off = np.abs(rec.times_s - rec.times_s[0] - np.arange(rec.num_pulses) / acq.prf_hz)
+    if off.max() > 0.5 / acq.prf_hz:
+        k = int(np.argmax(off > 0.5 / acq.prf_hz))
+        raise FocusError(
+            f"pulse {k} is {off[k] * acq.prf_hz:.3g} pulses away from even spacing, which "
+            "range-Doppler needs; choose an even stretch (start, stop), or back-projection")
     centroid_from, estimate = "recording", None
     if isinstance(doppler_centroid, str):
         if doppler_centroid != "estimate":

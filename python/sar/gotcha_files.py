@@ -11,7 +11,7 @@ import os
 
 import numpy as np
 
-from .recordings import C, Recording, RecordingError, make_acquisition, swap_iq_of
+from .recordings import C, Recording, RecordingError, make_acquisition
 
 
 def read(paths, fields, options):
@@ -100,8 +100,6 @@ def read(paths, fields, options):
         lines = lines * np.exp(
             1j * (phase[:, None] - 4 * np.pi * f[None, :] * ramp[:, None] / C))
     lines = np.ascontiguousarray(lines, np.complex64)
-    if options.get("swap_iq"):
-        lines = swap_iq_of(lines)
     return Recording(
         acq, lambda a, b: lines[a:b], len(lines), np.arange(len(lines)) / acq.prf_hz, tx=tx,
         kind="gotcha", paths=paths, datatype="cf32_le", notes=notes,

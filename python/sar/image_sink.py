@@ -55,42 +55,51 @@ def can_annotate():
     return importlib.util.find_spec("matplotlib") is not None
 
 
-def write_annotated(path, pixels, value, grid, title=""):
+def grid_axes(grid, info=None):
+    """Axes of an image's rows and of its columns: (label, position of pixel 0, step), m.
+
+    An axis along x, y or z has that coordinate, which falls where the axis points back; an
+    oblique one the length along it. In the slant plane (``info["plane"]``) x and y have names.
+    """
+    origin = np.array(grid["origin_m"])
+    names = {"x": "x, m", "y": "y, m", "z": "z, m"}
+    if (info or {}).get("plane") == "slant":
+        seen = info.get("geometry", "zero_doppler") == "zero_doppler"
+        names.update(x="along track, m", y="closest range, m" if seen else "slant range, m")
+
+    def axis(v, step):
+        v = np.array(v)
+        for unit, letter in zip(np.eye(3), "xyz"):
+            if abs(abs(v @ unit) - 1) < 1e-9:
+                return names[letter], float(origin @ unit), step * (1 if v @ unit > 0 else -1)
+        return "along (" + ", ".join(f"{u:.3f}" for u in v) + "), m", float(origin @ v), step
+
+    return (axis(grid["row_axis"], grid["row_spacing_m"]),
+            axis(grid["col_axis"], grid["col_spacing_m"]))
+
+
+def upright(values, row_axis, col_axis):
+    """The picture as it is drawn: (values, vertical axis, horizontal axis).
+
+    Coordinates grow to the right and upwards; where rows run along x (or along the track) and
+    columns do not, x lies horizontally. Row 0 of the result is the lowest.
+    """
+    if row_axis[0] in ("x, m", "along track, m"):
+        values, row_axis, col_axis = values.T, col_axis, row_axis
+
+    def rising(axis, count):
+        label, first, step = axis
+        return (label, first + (count - 1) * step, -step) if step < 0 else axis
+
+    turned = values[:: -1 if row_axis[2] < 0 else 1, :: -1 if col_axis[2] < 0 else 1]
+    return turned, rising(row_axis, values.shape[0]), rising(col_axis, values.shape[1])
+
+
+def write_annotated(path, pixels, value, info, title=""):
     """A figure with axes in metres and a colour bar in dB."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
+    from .plot import image_figure, save
 
-    db = to_db(pixels, value)
-    black, white = display_range(db)
-    rows, cols = pixels.shape
-    figure = Figure(figsize=(8, 7), dpi=110)
-    FigureCanvasAgg(figure)
-    axes = figure.add_subplot()
-    extent = None
-    if grid:
-        r, c = grid["row_spacing_m"], grid["col_spacing_m"]
-        o, ra, ca = (np.array(grid[k]) for k in ("origin_m", "row_axis", "col_axis"))
-
-        def scale(v, step, count):
-            """Label of an axis and the values at its two outer pixel edges."""
-            edges = float(o @ v) - step / 2, float(o @ v) + (count - 0.5) * step
-            for unit, letter in zip(np.eye(3), "xyz"):
-                if abs(abs(v @ unit) - 1) < 1e-9:
-                    sign = 1 if v @ unit > 0 else -1
-                    return letter + ", m", sign * edges[0], sign * edges[1]
-            return "along (" + ", ".join(f"{u:.3f}" for u in v) + "), m", *edges
-
-        x_label, left, right = scale(ca, c, cols)
-        y_label, top, bottom = scale(ra, r, rows)
-        extent = (left, right, bottom, top)
-        axes.set_xlabel(x_label)
-        axes.set_ylabel(y_label)
-    shown = axes.imshow(np.maximum(db, black - 1), cmap="gray", vmin=black, vmax=white,
-                        extent=extent, interpolation="nearest")
-    figure.colorbar(shown, label="dB", shrink=0.8)
-    axes.set_title(title)
-    figure.tight_layout()
-    figure.savefig(path)
+    save(image_figure(pixels, value, info, title=title), path)
 
 
 def _value(dict_, key, convert, default=None):
@@ -107,12 +116,56 @@ def _vector(v):
     return [float(x) for x in pmt.f64vector_elements(v)]
 
 
+def _real(v):
+    return float(pmt.to_uint64(v)) if pmt.is_uint64(v) else pmt.to_double(v)
+
+
 def _numbers(v):
-    return _vector(v) if pmt.is_f64vector(v) else pmt.to_double(v)
+    return _vector(v) if pmt.is_f64vector(v) else _real(v)
 
 
 def _text(v):
     return pmt.symbol_to_string(v)
+
+
+def tag_number(tag, key, default=None):
+    """A number of a dictionary, None when it is not there."""
+    return _value(tag, key, _real, default)
+
+
+def tag_numbers(tag, key):
+    """A number or a list of them, None when it is not there."""
+    return _value(tag, key, _numbers)
+
+
+def tag_text(tag, key, default=""):
+    return _value(tag, key, _text, default)
+
+
+def image_of_tag(tag, cols, block, value, number):
+    """What a tag sar_image says, as a dict; value and number where it does not.
+
+    Raises ValueError when it contradicts rows of ``cols`` pixels.
+    """
+    rows, tag_cols = _value(tag, "rows", _whole, 0), _value(tag, "cols", _whole, 0)
+    if tag_cols != cols or rows < 1:
+        raise ValueError(f"an image of {rows} x {tag_cols} pixels arrived at {block}; expected "
+                         f"rows of {cols}")
+    info = {"image": _value(tag, "image", _whole, number),
+            "pulses": _value(tag, "pulses", _whole),
+            "first_pulse": _value(tag, "first_pulse", _whole),
+            "value": _value(tag, "value", _text, value)}
+    # what range-Doppler says of its images
+    for key, convert in (("plane", _text), ("geometry", _text), ("looks", _whole),
+                         ("doppler_centroid_hz", _numbers), ("complete", pmt.to_bool)):
+        if pmt.dict_has_key(tag, pmt.intern(key)):
+            info[key] = _value(tag, key, convert)
+    grid = {k: _value(tag, k, _vector) for k in ("origin_m", "row_axis", "col_axis")}
+    grid.update({k: _value(tag, k, pmt.to_double)
+                 for k in ("row_spacing_m", "col_spacing_m")})
+    grid.update(rows=rows, cols=cols)
+    info["grid"] = grid if all(v is not None for v in grid.values()) else None
+    return dict(info, rows=rows, cols=cols)
 
 
 class image_sink(python_stage, gr.sync_block):
@@ -199,24 +252,8 @@ class image_sink(python_stage, gr.sync_block):
         return True
 
     def _begin(self, tag):
-        rows, cols = _value(tag, "rows", _whole, 0), _value(tag, "cols", _whole, 0)
-        if cols != self._cols or rows < 1:
-            raise ValueError(f"an image of {rows} x {cols} pixels arrived at image_sink; expected "
-                             f"rows of {self._cols}")
-        info = {"image": _value(tag, "image", _whole, len(self.images)),
-                "pulses": _value(tag, "pulses", _whole),
-                "first_pulse": _value(tag, "first_pulse", _whole),
-                "value": _value(tag, "value", _text, self._value)}
-        # what range-Doppler says of its images
-        for key, convert in (("plane", _text), ("geometry", _text), ("looks", _whole),
-                             ("doppler_centroid_hz", _numbers), ("complete", pmt.to_bool)):
-            if pmt.dict_has_key(tag, pmt.intern(key)):
-                info[key] = _value(tag, key, convert)
-        grid = {k: _value(tag, k, _vector) for k in ("origin_m", "row_axis", "col_axis")}
-        grid.update({k: _value(tag, k, pmt.to_double)
-                     for k in ("row_spacing_m", "col_spacing_m")})
-        grid.update(rows=rows, cols=cols)
-        info["grid"] = grid if all(v is not None for v in grid.values()) else None
+        info = image_of_tag(tag, self._cols, "image_sink", self._value, len(self.images))
+        rows, cols = info["rows"], info["cols"]
         self._info = info
         self._rows = np.zeros((rows, cols), self._type)
         self._filled = 0
@@ -268,7 +305,7 @@ class image_sink(python_stage, gr.sync_block):
             Image.fromarray(picture, "L").save(base + ".png")
             info["files"] = {"npy": base + ".npy", "png": base + ".png"}
             if self._annotate:
-                write_annotated(base + "_axes.png", image, info["value"], info["grid"])
+                write_annotated(base + "_axes.png", image, info["value"], info)
                 info["files"]["figure"] = base + "_axes.png"
             with open(base + ".json", "w", encoding="utf-8") as f:
                 json.dump(info, f, indent=1, allow_nan=False)

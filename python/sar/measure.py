@@ -74,7 +74,7 @@ def measure(image, report, targets, limit_m=None):
     for t in targets:
         if t.get("amplitude") is not None and limit_m is None and hasattr(
                 _sar, "measure_point_target"):
-            rows.append(_against_theory(image, grid, t, report))
+            rows.append(point_response(image, grid, t, report))
         else:
             rows.append(_by_position(image, grid, t, limit_m if limit_m is not None else 0.2))
     return rows
@@ -147,10 +147,16 @@ def centroid_position(g, position):
     return x, math.hypot(position[0] - x, position[1]), position[2]
 
 
-def _against_theory(image, grid, t, report):
+def point_response(image, grid, t, report, **more):
+    """measure_point_target() of a target of a focused image, from its report.
+
+    ``t`` has a position and, where it is known, an amplitude, whose phase is the one expected.
+    """
     g = report["geometry"]
-    amplitude = t["amplitude"]
-    if not isinstance(amplitude, (int, float, complex)):
+    amplitude = t.get("amplitude")
+    if amplitude is None:
+        amplitude = 1.0
+    elif not isinstance(amplitude, (int, float, complex)):
         amplitude = complex(*amplitude)
     if report.get("algorithm") == "rda":
         aperture = dict(strip_aperture(g, t["position_m"]), **RANGE_DOPPLER_LIMITS)
@@ -161,7 +167,7 @@ def _against_theory(image, grid, t, report):
         np.ascontiguousarray(image, np.complex64), grid, tuple(t["position_m"]),
         range_window=report.get("window", "rect"),
         azimuth_window=report.get("azimuth_window", "rect"),
-        expected_phase_rad=float(np.angle(amplitude)), **aperture)
+        expected_phase_rad=float(np.angle(amplitude)), **{**aperture, **more})
     return dict(m, name=t["name"])
 
 

@@ -19,6 +19,7 @@ import numpy as np
 from . import sigmf_files
 from .recordings import (C, Recording, RecordingError, attach_navigation, make_acquisition,
                          read_csv)
+from .samples import data_type, file_bytes, sample_stream
 
 CENTRE_HZ = 4.02e9
 BANDWIDTH_HZ = 1.8e9  # 3.1 to 4.9 GHz
@@ -48,7 +49,7 @@ def read(path, fields, options):
     for key in ("datatype", "samples_per_scan", "first_range_bin_m", "range_bin_step_m"):
         if key not in info:
             raise RecordingError(f"{folder}/scans.json does not say {key}")
-    dtype = sigmf_files.data_type(info["datatype"])
+    dtype = data_type(info["datatype"])
     values = {"waveform": "replica", "samples": info["samples_per_scan"],
               "carrier_hz": CENTRE_HZ, "replica_bandwidth_hz": BANDWIDTH_HZ,
               "sample_rate_hz": C / (2 * info["range_bin_step_m"]),
@@ -62,17 +63,16 @@ def read(path, fields, options):
     data = os.path.join(folder, "scans." + info["datatype"])
     if not os.path.exists(data):
         raise RecordingError(f"{data} does not exist (the samples of scans.json)")
-    scans, rest = divmod(os.path.getsize(data), acq.samples * dtype.sample_bytes)
-    dropped = rest // dtype.sample_bytes
+    stream = sample_stream(file_bytes(data), dtype, kind="p440")
+    n = stream.samples = acq.samples
+    scans, dropped = divmod(stream.count, n)
     notes = []
     count = min(scans, len(times))
-    dropped += (scans - count) * acq.samples
+    dropped += (scans - count) * n
     if dropped or count < info.get("scans", count):
         notes.append(f"{count} whole scans are used; {dropped} samples are dropped")
-    reader = sigmf_files._file_lines(data, dtype, 0, acq.samples, 1.0)
-    lines = sigmf_files._to_complex(reader, dtype, acq,
-                                    {"sar:intermediate_frequency_hz": acq.carrier_hz}, options,
-                                    notes, "scans.json")
+    lines = sigmf_files.to_complex(lambda a, b: stream.read(a * n, b * n).reshape(-1, n), dtype,
+                                   acq, acq.carrier_hz, {}, notes, "scans.json")
     hints = {"standstill": True}
     truth = os.path.join(folder, "reflectors.csv")
     if os.path.exists(truth):

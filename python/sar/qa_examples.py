@@ -6,6 +6,7 @@ import re
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -175,6 +176,34 @@ def test_radarsat(tmp_path, radarsat, scene, contrast):
     part = image[232:-232, 87:682]
     assert part.std() / part.mean() > 0.95 * contrast
     assert part.max() / np.median(part) > 200
+
+
+@pytest.mark.parametrize("backend", ["cpu", "emulated"])
+def test_display(tmp_path, backend):
+    """The flowgraph with a window, drawn off the screen, until it is told to end."""
+    pytest.importorskip("PyQt5")
+    pytest.importorskip("pyqtgraph")
+    env = dict(os.environ, GRC_BLOCKS_PATH=str(SOURCE / "grc"), QT_QPA_PLATFORM="offscreen")
+    done = subprocess.run(["grcc", "-o", str(tmp_path), str(SOURCE / "examples/05_display.grc")],
+                          env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    path = tmp_path / "said.txt"
+    with open(path, "w", encoding="utf-8") as said:
+        running = subprocess.Popen([sys.executable, "-u", str(tmp_path / "display.py"), "-b", backend,
+                                    "-s", "200"], env=env, stdout=said, stderr=said)
+        try:
+            # 8000 pulses at 200 times the PRF last a quarter of a second
+            end = time.monotonic() + 90
+            while time.monotonic() < end and running.poll() is None:
+                if re.search(r"range_doppler_imager :info: \d+ images", path.read_text()):
+                    break
+                time.sleep(0.2)
+        finally:
+            running.terminate()
+            running.wait(30)
+    text = path.read_text()
+    (images,) = re.findall(r"range_doppler_imager :info: (\d+) images", text)
+    assert int(images) > 200 and "Error" not in text, text
 
 
 @pytest.mark.parametrize("backend", ["cpu", "emulated"])

@@ -31,6 +31,29 @@ def ideal(target, amplitude=1.0, grid=GRID, wider=1.0):
             * np.sinc(e @ (look(end) - look(start)) * 2 * fc / C / wider)).astype(np.complex64)
 
 
+def test_cuts_are_those_that_were_measured():
+    target = SCENE + (0.1, -0.07, 0)
+    assert "power" not in sar.measure_point_target(ideal(target), GRID, tuple(target),
+                                                   **GEOMETRY)["range"]
+    r = sar.measure_point_target(ideal(target), GRID, tuple(target), keep_cuts=True, **GEOMETRY)
+    for cut in (r["range"], r["azimuth"]):
+        x = np.linspace(-cut["extent_before_m"], cut["extent_after_m"], len(cut["power"]))
+        peak = int(np.argmax(cut["power"]))
+        assert abs(x[peak]) < 1e-9 and cut["power"][peak] == 1
+        assert cut["half_before_m"] + cut["half_after_m"] == pytest.approx(cut["irw_m"], rel=1e-12)
+        for at in (-cut["half_before_m"], cut["half_after_m"]):
+            assert np.interp(at, x, cut["power"]) == pytest.approx(0.5, abs=1e-6)
+        rest = (x < -cut["null_before_m"] - 1e-9) | (x > cut["null_after_m"] + 1e-9)
+        step = x[1] - x[0]
+        assert 10 * np.log10(cut["power"][rest].max()) == pytest.approx(cut["pslr_db"], abs=1e-4)
+        assert 10 * np.log10(cut["power"][rest].sum() / cut["power"][~rest].sum()) == pytest.approx(
+            cut["islr_db"], abs=1e-4)
+        assert step == pytest.approx(cut["irw_theory_m"] / 64, rel=1e-9)
+        u = x / cut["cell_m"]
+        # (an aperture of 30 mrad and a band of 3 % are not quite one window each)
+        np.testing.assert_allclose(cut["power_theory"], np.sinc(u) ** 2, atol=1e-4)
+
+
 def test_measures_a_target():
     target = SCENE + (0.1, -0.07, 0)
     r = sar.measure_point_target(ideal(target), GRID, tuple(target), **GEOMETRY)

@@ -5,12 +5,13 @@
     rec = open_recording("flight.sigmf-meta", range_bias_m=0.46)
     rec.acq, rec.lines(0, 100), rec.tx, rec.notes
 
-Formats: SigMF with ``sar:`` keys (sigmf_files.py, docs/sigmf_sar.md), GOTCHA ``.mat``
-(gotcha_files.py), the P440 rail set (p440_files.py), raw IQ with parameters given, also
-from a pipe. Whatever is decided on the way (pulses left out, values assumed, samples
-dropped) is a sentence in ``notes``: nothing happens in silence.
+Formats: the table in formats.py, docs/files.md; parameters of the radar come from SigMF
+metadata with ``sar:`` keys (docs/sigmf_sar.md) or are given. Whatever is decided on the way
+(pulses left out, values assumed, samples dropped) is a sentence in ``notes``: nothing
+happens in silence.
 """
 
+import contextlib
 import os
 
 import numpy as np
@@ -86,32 +87,47 @@ def check_mode(mode, source):
         )
 
 
-def make_acquisition(fields, source, fix="add it to the metadata"):
-    """An acquisition from a dict of its fields; a missing one is named with its key."""
-    fields = {k: v for k, v in fields.items() if v is not None}
+def waveform_of(fields):
+    """The waveform of acquisition fields, said or to be told from others; else None."""
+    if fields.get("waveform") is not None:
+        return fields["waveform"]
+    if "frequency_step_hz" in fields:
+        return "frequency_domain"
+    if "chirp_rate_hz_per_s" in fields or "pulse_length_s" in fields:
+        return "pulsed_lfm"
+    return None
+
+
+def lacking(fields):
+    """Names of the acquisition fields that their waveform needs and that are not there."""
+    return [n for n in REQUIRED.get(waveform_of(fields), ()) if fields.get(n) is None]
+
+
+def check_names(fields):
+    """Refuse what is no parameter of an acquisition."""
     unknown = sorted(set(fields) - set(SIGMF_KEYS))
     if unknown:
         raise RecordingError(
             f"'{unknown[0]}' is not a parameter of an acquisition; expected one of: "
             + ", ".join(SIGMF_KEYS)
         )
-    if "waveform" not in fields:
-        if "frequency_step_hz" in fields:
-            fields["waveform"] = "frequency_domain"
-        elif "chirp_rate_hz_per_s" in fields or "pulse_length_s" in fields:
-            fields["waveform"] = "pulsed_lfm"
-        else:
-            key, what = SIGMF_KEYS["waveform"]
-            raise RecordingError(
-                f"{source} does not say {key} ({what}); {fix} or give waveform=..."
-            )
-    for name in REQUIRED.get(fields["waveform"], ()):
-        if name not in fields:
-            key, what = SIGMF_KEYS[name]
-            raise RecordingError(
-                f"{source} does not say {key} ({what}), which waveform "
-                f"{fields['waveform']} needs; {fix} or give {name}=..."
-            )
+
+
+def make_acquisition(fields, source, fix="add it to the metadata"):
+    """An acquisition from a dict of its fields; a missing one is named with its key."""
+    fields = {k: v for k, v in fields.items() if v is not None}
+    check_names(fields)
+    waveform = waveform_of(fields)
+    if waveform is None:
+        key, what = SIGMF_KEYS["waveform"]
+        raise RecordingError(
+            f"{source} does not say {key} ({what}); {fix} or give waveform=...")
+    fields["waveform"] = waveform
+    for name in lacking(fields):
+        key, what = SIGMF_KEYS[name]
+        raise RecordingError(
+            f"{source} does not say {key} ({what}), which waveform "
+            f"{waveform} needs; {fix} or give {name}=...")
     try:
         return _sar.acquisition(**fields)
     except (ValueError, RuntimeError, TypeError) as e:
@@ -180,6 +196,9 @@ class Recording:
         self._first = 0            # pulse of the file that pulse 0 is
         self._mean = None          # line subtracted from every line
         self._weights = None       # amplitude of each pulse
+        self.stream = None         # sample_stream that the lines are cut from
+        self.pulses_before = 0     # pulses of the file in front of it, which it numbers, too
+        self.kept = None           # (data type, scale, reader) that lose nothing, see exact()
         for name, p in (("positions", self.tx), ("receiver positions", self.rx)):
             if p is not None and len(p) != self.num_pulses:
                 raise RecordingError(
@@ -213,6 +232,20 @@ class Recording:
         if self._weights is not None:
             lines = lines * self._weights[start:stop, None]
         return np.ascontiguousarray(lines, np.complex64)
+
+    def starts_with_file(self):
+        """True when pulse 0 is the first of the file."""
+        return self._first == 0
+
+    def exact(self):
+        """(SigMF data type, scale, batches) that keep each sample to the last bit, or None when
+        the lines are no longer the samples of the file."""
+        if self.kept is None or self._mean is not None or self._weights is not None:
+            return None
+        name, scale, read = self.kept
+        first, total = self._first, self.num_pulses
+        return name, scale, (read(first + a, first + min(a + 256, total))
+                             for a in range(0, total, 256))
 
     def batches(self, pulses=256):
         """Iterate over (start, lines) from the first pulse to the last."""
@@ -310,16 +343,19 @@ def _drop_standstill(rec):
     return rec
 
 
-def open_recording(path, *, swap_iq=False, subtract_mean=None, clock_offset_s=None,
-                   lever_arm_m=None, start=None, stop=None, start_s=None, stop_s=None,
-                   keep_standstill=False, azimuth_window="rect", autofocus=False,
-                   positions=None, meta=None, datatype=None, **fields):
+def open_recording(path, *, swap_iq=False, conjugate=False, subtract_mean=None,
+                   clock_offset_s=None, lever_arm_m=None, start=None, stop=None, start_s=None,
+                   stop_s=None, keep_standstill=False, azimuth_window="rect", autofocus=False,
+                   positions=None, meta=None, datatype=None, channel=None, channels=None,
+                   real=False, iq_files=False, capture=None, header_bytes=0, ti=None,
+                   intermediate_frequency_hz=None, **fields):
     """Open a recording; returns a Recording.
 
-    path            file, list of files of one aperture, folder (P440 rail set), or "-"
-                    for raw IQ on standard input (with meta= or datatype= and fields)
-    swap_iq         exchange I and Q (conjugates the spectrum): for recordings of the other
-                    convention
+    path            file, list of files of one aperture, folder (P440 rail set), "-" for
+                    standard input, or a sample_stream that is open already; docs/files.md
+                    says what is read
+    swap_iq         exchange I and Q, as recordings of the other convention need
+    conjugate       change the sign of Q
     subtract_mean   subtract the mean line; default: only for real-valued impulse data
     clock_offset_s  navigation time minus radar time, s
     lever_arm_m     antenna minus navigation point: along track, right, up, m
@@ -328,43 +364,46 @@ def open_recording(path, *, swap_iq=False, subtract_mean=None, clock_offset_s=No
     azimuth_window  amplitude weights over the pulses: rect, hann, hamming, taylor(4, 35)
     autofocus       GOTCHA: apply the corrections in the file (range and phase together)
     positions       navigation file to use in place of <name>.nav.csv
-    meta, datatype  metadata file or SigMF datatype of raw IQ
+    meta            SigMF metadata for a file that has none, or not all
+    datatype        SigMF data type: the file is read as raw IQ of it
+    channel         receiver, from 0, of a file with several; of a real one, channel
+    channels        how many channels stand side by side in a raw file
+    real            the samples are real: one channel of a WAV file, not two as I and Q
+    iq_files        the two files given are I and Q
+    capture         SigMF: use this capture segment alone, from 0
+    header_bytes    of a raw file, before the samples
+    ti              parameters of a capture by TI's DCA1000, a dict; ti_files.py
+    intermediate_frequency_hz  real samples: the frequency that stands for the carrier
     fields          parameters of sar.acquisition that override the file's: prf_hz=...
 
     Raises RecordingError with a sentence, OSError for unreadable files.
     """
-    if isinstance(path, (str, os.PathLike)):
-        paths = [str(path)]
-    else:
-        paths = [str(p) for p in path]
-    if not paths:
-        raise RecordingError("no input file was given; expected one file or more")
-    options = dict(swap_iq=swap_iq, clock_offset_s=clock_offset_s, lever_arm_m=lever_arm_m,
-                   autofocus=autofocus, positions=positions, meta=meta, datatype=datatype)
-    from . import gotcha_files, p440_files, sigmf_files
+    from . import formats, samples, sigmf_files
 
-    for p in paths:
-        if p != "-" and not os.path.exists(p) and not sigmf_files.resolve(p):
-            raise RecordingError(f"{p} does not exist")
-    if all(p.endswith(".mat") for p in paths):
-        rec = gotcha_files.read(paths, fields, options)
-    elif len(paths) > 1:
-        raise RecordingError(
-            f"{len(paths)} input files were given, first {paths[0]}; several files are one "
-            "aperture for GOTCHA .mat only")
-    elif p440_files.matches(paths[0]):
-        rec = p440_files.read(paths[0], fields, options)
-        if subtract_mean is None:
-            subtract_mean = True
+    options = dict(clock_offset_s=clock_offset_s, lever_arm_m=lever_arm_m, autofocus=autofocus,
+                   positions=positions, meta=meta, datatype=datatype, channel=channel,
+                   channels=channels, real=real, iq_files=iq_files, capture=capture,
+                   header_bytes=header_bytes, ti=ti,
+                   intermediate_frequency_hz=intermediate_frequency_hz)
+    if isinstance(path, samples.sample_stream):
+        paths, found, stream = [path.store.path], None, path
     else:
-        rec = sigmf_files.read(paths[0], fields, options)
+        paths = [str(path)] if isinstance(path, (str, os.PathLike)) else [str(p) for p in path]
+        if not paths:
+            raise RecordingError("no input file was given; expected one file or more")
+        found, named = formats.recognise(paths, options)
+        stream = formats.open_found(found, named) if found.open else None
+    if stream is not None:
+        rec = sigmf_files.recording_of(stream, fields, options)
+    else:
+        rec = found.read(named, fields, options)
+    if subtract_mean is None:
+        subtract_mean = rec.kind == "p440"
     if clock_offset_s is not None and "clock_offset_s" not in rec.used:
         rec.notes.append(f"clock offset {clock_offset_s} s has no effect: no navigation record "
                          "with times is used")
     rec.paths = paths  # as the user named them
-    rec.used["swap_iq"] = bool(swap_iq)
-    if swap_iq:
-        rec.notes.append("I and Q are swapped, as asked")
+    _turn(rec, swap_iq, conjugate)
     rec.used["range_bias_m"] = rec.acq.range_bias_m
 
     if not keep_standstill and "standstill" in rec.hints:
@@ -377,17 +416,50 @@ def open_recording(path, *, swap_iq=False, subtract_mean=None, clock_offset_s=No
     return rec
 
 
-def swap_iq_of(lines):
-    """I + jQ -> Q + jI."""
-    return lines.imag + 1j * lines.real
+def _turn(rec, swap_iq, conjugate):
+    """Bring the samples into our sign convention: as the file says, and as asked."""
+    from .samples import turned
+
+    rec.used["swap_iq"] = bool(swap_iq)
+    if rec.metadata.get("global", {}).get("sar:iq_swapped"):
+        rec.notes.append("sar:iq_swapped is set: I and Q are exchanged on reading")
+        swapped = not swap_iq
+    else:
+        swapped = bool(swap_iq)
+    if swap_iq:
+        rec.notes.append("I and Q are swapped, as asked")
+    if conjugate:
+        rec.used["conjugate"] = True
+        rec.notes.append("the samples are conjugated, as asked")
+    if swapped or conjugate:
+        inner = rec._read
+        rec._read = lambda a, b: turned(inner(a, b), swapped, conjugate)
+        if rec.kept:
+            name, scale, exact = rec.kept
+            rec.kept = name, scale, lambda a, b: turned(exact(a, b), swapped, conjugate)
+            if conjugate and "f" not in name:
+                rec.kept = None  # the smallest integer has no opposite
 
 
 # ---- navigation records -----------------------------------------------------------------
 
 
+def _name_of(path):
+    """Name of a file, or of an open one."""
+    return path.name if hasattr(path, "readline") else str(path)
+
+
 def read_csv(path, what):
-    """Columns of a CSV file with a header line as a dict of float arrays."""
-    with open(path) as f:
+    """Columns of a CSV file with a header line as a dict of float arrays.
+
+    path  of a file, or an open text file
+    """
+    with contextlib.ExitStack() as stack:
+        if hasattr(path, "readline"):
+            f, path = path, _name_of(path)
+            f.seek(0)
+        else:
+            f = stack.enter_context(open(path))
         header = f.readline()
         if not header.strip():
             raise RecordingError(f"{path} is empty; expected a header line of column names")
@@ -417,19 +489,23 @@ def read_csv(path, what):
     return {n: table[:, i] for i, n in enumerate(names)}
 
 
-def read_navigation(path, times_s, prf_hz, clock_offset_s=0.0, lever_arm_m=(0, 0, 0)):
+def read_navigation(path, times_s, prf_hz, clock_offset_s=0.0, lever_arm_m=(0, 0, 0),
+                    pulses_before=0):
     """Positions at the pulse times from a navigation record.
+
+    pulses_before  number that the record gives to the first pulse
 
     Returns (tx, rx or None, covered): covered is the slice of pulses inside the record;
     positions outside are not made up.
     """
     table = read_csv(path, "positions of the antenna in metres")
+    path = _name_of(path)
     time_name = next((n for n in ("time_s", "t_s") if n in table), None)
     if time_name:
         nav_t = table[time_name]
     elif "pulse" in table:
         # through the pulses' own times, which need not be evenly spaced
-        pulse, last = table["pulse"], len(times_s) - 1
+        pulse, last = table["pulse"] - pulses_before, len(times_s) - 1
         nav_t = (np.interp(pulse, np.arange(len(times_s)), times_s)
                  + (np.minimum(pulse, 0) + np.maximum(pulse - last, 0)) / prf_hz)
     else:
@@ -483,17 +559,19 @@ def attach_navigation(rec, path, options, defaults=None):
     if arm is None:
         arm = defaults.get("lever_arm_m", (0.0, 0.0, 0.0))
     arm = tuple(float(v) for v in arm)
-    tx, rx, covered = read_navigation(path, rec.times_s, rec.acq.prf_hz, offset, arm)
+    name = _name_of(path)
+    tx, rx, covered = read_navigation(path, rec.times_s, rec.acq.prf_hz, offset, arm,
+                                      rec.pulses_before)
     total = rec.num_pulses
     if covered.stop - covered.start < total:
         rec = rec.select(covered.start, covered.stop)
         rec.notes.append(
             f"{total - rec.num_pulses} of {total} pulses lie outside the navigation record "
-            f"{os.path.basename(path)} and are left out")
+            f"{os.path.basename(name)} and are left out")
     rec.tx, rec.rx = tx, rx
     rec.used["clock_offset_s"] = offset
     rec.used["lever_arm_m"] = list(arm)
-    rec.used["positions"] = str(path)
-    rec.notes.append(f"positions from {os.path.basename(path)}, clock offset {offset} s, lever "
+    rec.used["positions"] = name
+    rec.notes.append(f"positions from {os.path.basename(name)}, clock offset {offset} s, lever "
                      f"arm {list(arm)} m")
     return rec

@@ -29,6 +29,15 @@ py::dict to_dict(const cut_report& c)
     d["islr_theory_db"] = c.islr_theory_db;
     d["extent_before_m"] = c.extent_before_m;
     d["extent_after_m"] = c.extent_after_m;
+    d["half_before_m"] = c.half_before_m;
+    d["half_after_m"] = c.half_after_m;
+    d["null_before_m"] = c.null_before_m;
+    d["null_after_m"] = c.null_after_m;
+    if (!c.power.empty()) {
+        d["power"] = py::array_t<float>(c.power.size(), c.power.data());
+        d["power_theory"] =
+            py::array_t<float>(c.power_theory.size(), c.power_theory.data());
+    }
     return d;
 }
 
@@ -188,7 +197,8 @@ void bind_image_quality(py::module& m)
            double pslr_db,
            double islr_db,
            double phase_rad,
-           const std::string& ends) {
+           const std::string& ends,
+           bool keep_cuts) {
             const pixels p = complex_image(image);
             require(p.shape(0) == grid->rows && p.shape(1) == grid->cols,
                     "image is ",
@@ -203,6 +213,7 @@ void bind_image_quality(py::module& m)
             options.chip = whole("chip", chip);
             options.search_cells = search_cells;
             options.expected_phase_rad = expected_phase_rad;
+            options.keep_cuts = keep_cuts;
             const auto geometry = geometry_of(start,
                                               centre,
                                               end,
@@ -243,12 +254,16 @@ void bind_image_quality(py::module& m)
         py::arg("islr_db") = l.islr_db,
         py::arg("phase_rad") = l.phase_rad,
         py::arg("aperture_ends") = "angle",
+        py::arg("keep_cuts") = false,
         "Measure one point target in a complex image (rows x cols) and compare with "
         "theory.\n\n"
         "Returns a dictionary: found, pass, problem, failures, expected_m, position_m,\n"
         "peak_amplitude, phase_error_rad, peak_to_median_db, and for range and azimuth\n"
-        "position_error_m and _cells, irw_m, pslr_db, islr_db with their theory. A "
-        "target\n"
+        "position_error_m and _cells, irw_m, pslr_db, islr_db with their theory, and "
+        "the\n"
+        "nulls null_before_m, null_after_m. With keep_cuts also the cuts: power and\n"
+        "power_theory over their peak, evenly spaced from -extent_before_m to\n"
+        "extent_after_m. A target\n"
         "that cannot be measured has found = False and a problem. Definitions and "
         "limits:\n"
         "docs/blocks/image_quality.md. Raises ValueError on a geometry that says "
