@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+#
+# Installing, with the prefix known only when that happens (cmake --install --prefix, cpack):
+# the folder for Python modules, environment.sh, and a manifest by which all of it can be
+# removed again. Include before the first install(), call sar_install_end() after the last.
+
+# ${SAR_PYTHON_DIR} is a variable of the install script: asked of Python for each prefix.
+# -DGR_PYTHON_DIR=... fixes it (conda, distributions).
+set(SAR_PYTHON_DIR_FIXED "${SAR_GIVEN_PYTHON_DIR}")
+set(GR_PYTHON_DIR "\${SAR_PYTHON_DIR}")
+set(SAR_SHARE_DIR share/gr-sar)
+
+configure_file(${PROJECT_SOURCE_DIR}/cmake/install_begin.cmake.in
+               ${PROJECT_BINARY_DIR}/install_begin.cmake @ONLY)
+configure_file(${PROJECT_SOURCE_DIR}/cmake/install_end.cmake.in
+               ${PROJECT_BINARY_DIR}/install_end.cmake @ONLY)
+install(SCRIPT ${PROJECT_BINARY_DIR}/install_begin.cmake)
+
+macro(sar_install_end)
+    add_subdirectory(cmake/install_end) # rules of subfolders run in order, so the last are last
+endmacro()
+
+add_custom_target(uninstall
+    ${CMAKE_COMMAND} -DPREFIX=${CMAKE_INSTALL_PREFIX} -P ${PROJECT_SOURCE_DIR}/cmake/uninstall.cmake)
