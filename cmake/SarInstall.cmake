@@ -10,6 +10,12 @@ set(SAR_PYTHON_DIR_FIXED "${SAR_GIVEN_PYTHON_DIR}")
 set(GR_PYTHON_DIR "\${SAR_PYTHON_DIR}")
 set(SAR_SHARE_DIR share/gr-sar)
 
+# Folders that files are installed to, below which all is ours or which many use. qa_install
+# fails with the name of one that is missing here.
+set(SAR_INSTALL_DIRS bin ${GR_LIBRARY_DIR} ${GR_CMAKE_DIR} ${GR_INCLUDE_DIR}
+    ${GR_PYTHON_DIR}/gnuradio/sar share/gnuradio/grc/blocks share/gnuradio/examples/sar
+    share/doc/gr-sar share/doc/gr-sar-cuda ${GR_LIBRARY_DIR}/SoapySDR/modules0.8 ${SAR_SHARE_DIR})
+
 configure_file(${PROJECT_SOURCE_DIR}/cmake/install_begin.cmake.in
                ${PROJECT_BINARY_DIR}/install_begin.cmake @ONLY)
 configure_file(${PROJECT_SOURCE_DIR}/cmake/install_end.cmake.in

@@ -106,6 +106,25 @@ def without(variable, *unwanted):
     return f"export {variable}={shlex.quote(os.pathsep.join(left))}" if left else f"unset {variable}"
 
 
+def get_rid(variable, *folders):
+    """The command that makes folders not found: out of the variable that names them, else the
+    removal of the installation they belong to."""
+    named = [os.path.realpath(p) for p in os.environ.get(variable, "").split(os.pathsep) if p]
+    if any(os.path.realpath(f) in named for f in folders):
+        return without(variable, *folders)
+    commands = []
+    for folder in folders:
+        prefix = prefix_of(folder + os.sep)
+        package = run_tool("dpkg", "-S", os.path.join(folder, "gnuradio", "sar"))
+        if os.path.exists(os.path.join(prefix, "share", "gr-sar", "install_manifest.txt")):
+            commands.append(f"./dev uninstall {shlex.quote(prefix)}")
+        elif package:
+            commands.append(f"sudo apt remove {package.split(':')[0]}")
+        else:
+            commands.append(f"remove what is in {folder} with what installed it")
+    return "; ".join(sorted(set(commands)))
+
+
 def own_prefix():
     """The prefix that this file was installed to, or None (source tree)."""
     folder = HERE
@@ -190,7 +209,8 @@ def same_file(a, b):
 
 def prefix_of(path):
     """/opt/x of /opt/x/lib/python3/dist-packages/... or /opt/x/lib/libsomething.so."""
-    return re.split(r"/lib(?:32|64)?/", path)[0] or "/"
+    found = re.match(r"(.*)/lib(?:32|64)?/", path)
+    return (found.group(1) or "/") if found else path.rstrip(os.sep)
 
 
 # ---- checks -----------------------------------------------------------------------------
@@ -243,7 +263,8 @@ def other_pythons():
     found = []
     for path in ("/usr/bin/python3", "/usr/local/bin/python3", shutil.which("python3") or "",
                  os.path.join(os.environ.get("CONDA_PREFIX", "/nowhere"), "bin", "python3")):
-        if (os.path.exists(path) and not same_file(path, sys.executable)
+        # by name: the Python of a virtual environment is a link to the one it was made with
+        if (os.path.exists(path) and path != sys.executable
                 and run_tool(path, "-c", "from gnuradio import gr") is not None):
             found.append(path)
     return found
@@ -270,7 +291,7 @@ out['runtime'] = maps('libgnuradio-runtime')
         pythons = other_pythons() if not used else []
         if used and on_path:
             r.failure("gnuradio", f"{used} hides the GNU Radio in {on_path[0]} and does not work "
-                      f"itself ({wrong})", without("PYTHONPATH", os.path.dirname(used)))
+                      f"itself ({wrong})", get_rid("PYTHONPATH", os.path.dirname(used)))
         elif used:
             r.failure("gnuradio", f"the GNU Radio in {used} does not import: {wrong}",
                       install_command("--reinstall gnuradio", "--force-reinstall gnuradio"))
@@ -300,7 +321,7 @@ out['runtime'] = maps('libgnuradio-runtime')
     for lib in out["runtime"]:
         if not same_file(prefix_of(lib), prefix_of(used)):
             r.warning("gnuradio", f"the Python package is of {prefix_of(used)}, but the library "
-                      f"that it loads is {lib}", without("LD_LIBRARY_PATH", os.path.dirname(lib)))
+                      f"that it loads is {lib}", get_rid("LD_LIBRARY_PATH", os.path.dirname(lib)))
     companion = shutil.which("gnuradio-companion") or shutil.which("grcc")
     if companion:
         with open(companion, "rb") as f:
@@ -394,7 +415,7 @@ def check_module(r, state):
     version = info["VERSION"] if info else "of unknown version"
     if len(folders) > 1:
         r.warning("module", f"several gr-sar: {folder} is used, {', '.join(folders[1:])} "
-                  "is there, too", without("PYTHONPATH", *(os.path.dirname(os.path.dirname(f))
+                  "is there, too", get_rid("PYTHONPATH", *(os.path.dirname(os.path.dirname(f))
                                                            for f in folders[1:])))
     if installed and not any(same_file(HERE, f) for f in folders[:1]):
         r.warning("module", f"this program is of {HERE}, but Python takes {folder}",
@@ -468,7 +489,7 @@ out['values'] = list(sink.data())[:4]
     elif libraries and own_prefix() and installed and not same_file(
             prefix_of(libraries[0]), prefix_of(folder)):
         r.warning("library", f"the module is of {prefix_of(folder)}, but its library is "
-                  f"{libraries[0]}", without("LD_LIBRARY_PATH", os.path.dirname(libraries[0])))
+                  f"{libraries[0]}", get_rid("LD_LIBRARY_PATH", os.path.dirname(libraries[0])))
     else:
         r.ok("library", ", ".join(libraries))
     if wrong or out.get("values") != [1.0, 2.0, 3.0, 4.0]:
@@ -512,8 +533,10 @@ out['blocks'] = {k: list(b.category or []) for k, b in p.blocks.items() if k.sta
     twice = [f for f in files.values() if len({os.path.realpath(x) for x in f}) > 1]
     if missing:
         prefix = own_prefix()
-        folder = os.path.join(prefix or "PREFIX", "share", "gnuradio", "grc", "blocks")
-        on_disk = not prefix or os.path.exists(os.path.join(folder, missing[0] + ".block.yml"))
+        folder = (os.path.join(prefix, "share", "gnuradio", "grc", "blocks") if prefix else
+                  os.path.join(os.path.dirname(os.path.realpath(__file__)), "..", "..", "grc"))
+        folder = os.path.normpath(folder)
+        on_disk = os.path.exists(os.path.join(folder, missing[0] + ".block.yml"))
         r.failure("grc", f"GRC does not list {len(missing)} of our {len(info['BLOCKS'])} blocks "
                   f"({', '.join(missing[:3])}{' ...' if len(missing) > 3 else ''}); it looks in "
                   f"{', '.join(out['paths']) or 'no folder'}",
@@ -527,7 +550,7 @@ out['blocks'] = {k: list(b.category or []) for k, b in p.blocks.items() if k.sta
         r.ok("grc", f"lists all {len(info['BLOCKS'])} blocks, from {', '.join(where)}")
     if twice:
         r.warning("grc", f"{len(twice)} block files are there twice: {', '.join(twice[0])}",
-                  "remove one installation, or take its folder out of GRC_BLOCKS_PATH")
+                  get_rid("GRC_BLOCKS_PATH", os.path.dirname(twice[0][-1])))
 
 
 def nvidia_cards():
