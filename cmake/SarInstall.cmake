@@ -22,6 +22,17 @@ configure_file(${PROJECT_SOURCE_DIR}/cmake/install_end.cmake.in
                ${PROJECT_BINARY_DIR}/install_end.cmake @ONLY)
 install(SCRIPT ${PROJECT_BINARY_DIR}/install_begin.cmake)
 
+# In /usr the loader looks by itself, and no path is wanted in a library (Debian's policy).
+function(sar_no_rpath_in_usr pattern)
+    install(CODE "
+    if(CMAKE_INSTALL_PREFIX STREQUAL \"/usr\")
+        file(GLOB libraries \"\$ENV{DESTDIR}/usr/${pattern}\")
+        foreach(library IN LISTS libraries)
+            file(RPATH_REMOVE FILE \"\${library}\")
+        endforeach()
+    endif()")
+endfunction()
+
 macro(sar_install_end)
     add_subdirectory(cmake/install_end) # rules of subfolders run in order, so the last are last
 endmacro()

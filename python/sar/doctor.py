@@ -370,6 +370,12 @@ def explain_import(wrong, folder, info):
     if library and library.group(1).startswith("libgnuradio"):
         return (f"the module was built for another GNU Radio ({library.group(1)} is not there"
                 + (f", it was {info['GNURADIO']}" if info else "") + ")", rebuild)
+    if library and library.group(1).startswith("libcu"):
+        toolkit = next(iter(glob.glob(f"/usr/local/cuda*/lib*/{library.group(1)}")), None)
+        return (f"{library.group(1)} of CUDA {info['CUDA'] if info else ''} is not found",
+                f"export LD_LIBRARY_PATH={os.path.dirname(toolkit)}"
+                "${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}" if toolkit else
+                "install that CUDA toolkit (its cuFFT), or the build for the CPU")
     if library:
         return (f"the library {library.group(1)} is missing",
                 "ask apt-file search, or install the package that has it")

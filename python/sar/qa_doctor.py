@@ -250,6 +250,17 @@ def test_library_missing(healthy):
     only_one(findings, "failure", f"libgnuradio-sar.so.{VERSION} is not found")
 
 
+@pytest.mark.parametrize("library, said, cure", [
+    ("libcufft.so.99", "libcufft.so.99 of CUDA 12.4 is not found", "install that CUDA toolkit"),
+    ("libz.so.1", "the library libz.so.1 is missing", "the package that has it"),
+])
+def test_library_of_others(library, said, cure):
+    sentence, command = doctor.explain_import(
+        f"ImportError: {library}: cannot open shared object file: No such file or directory",
+        "/opt/x/lib/python3/dist-packages/gnuradio/sar", {"CUDA": "12.4"})
+    assert sentence == said and cure in command
+
+
 def test_library_of_another_place(healthy, tmp_path):
     prefix, folder, env = healthy
     stale = tmp_path / "stale/lib"
