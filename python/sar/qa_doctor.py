@@ -87,6 +87,21 @@ def test_healthy(healthy):
     assert re.search(r"^OK   module     gr-sar ", text.stdout, re.M)
 
 
+def test_each_check_and_fault_is_explained():
+    """docs/install.md has a row for each check, and its faults are sentences of the doctor."""
+    page = Path(os.environ.get("SAR_SOURCE_DIR", Path(__file__).parents[2])) / "docs/install.md"
+    text = page.read_text()
+    assert re.findall(r"^\| `(\w+)` \|", text, re.M) == list(doctor.CHECKS)
+    # joined over line ends, so that a sentence broken in the source is found
+    source = re.sub(r'"\s*f?"', "", Path(doctor.__file__).read_text())
+    faults = [f for row in re.findall(r"^\| (\*.+?) \| ", text, re.M)
+              for f in re.findall(r"\*([^*]+)\*", row)]
+    assert len(faults) >= 16
+    for fault in faults:
+        for part in re.split(r"\.\.\.|\(\.\.\.\)|\b[XYNM]\b|\bPIL\b", fault):
+            assert part.strip(" ();:,") in source, fault
+
+
 # ---- Python and GNU Radio ---------------------------------------------------------------
 
 

@@ -175,6 +175,18 @@ def test_python_folder_follows_the_prefix(install, tmp_path, monkeypatch):
     assert list(root.rglob("gnuradio/sar/__init__.py"))[0].parents[2].name.endswith("-packages")
 
 
+def test_home(install, tmp_path):
+    """~/.local: Python looks there by itself, GRC has to be told."""
+    _, env, _ = install
+    home = tmp_path / "home"
+    env = dict(env, HOME=str(home))
+    said = cmake_install(home / ".local", env)
+    assert "OK   module" in said and "FAIL grc" in said and "GRC_BLOCKS_PATH=" in said
+    done = subprocess.run([sys.executable, "-c", "import gnuradio.sar as s; print(s.__file__)"], env=env,
+                          cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0 and done.stdout.startswith(str(home)), done.stderr
+
+
 def test_dev_install_takes_the_prefix_from_where_it_was_called(install, tmp_path):
     """./dev install PREFIX, without building: ninja finds nothing to do in a finished build."""
     _, env, _ = install
