@@ -175,6 +175,29 @@ def test_python_folder_follows_the_prefix(install, tmp_path, monkeypatch):
     assert list(root.rglob("gnuradio/sar/__init__.py"))[0].parents[2].name.endswith("-packages")
 
 
+def test_python_folder_of_other_gnu_radios(install, tmp_path, monkeypatch):
+    import importlib.util
+    import runpy
+    import site
+
+    _, env, _ = install
+    # one in a prefix of its own, known by PYTHONPATH
+    own = tmp_path / "gr/lib/python3.4/site-packages"
+    (own / "gnuradio").mkdir(parents=True)
+    (own / "gnuradio/__init__.py").write_text("")
+    done = subprocess.run([sys.executable, str(SOURCE / "cmake/python_dir.py"), str(tmp_path / "gr")],
+                          env=dict(env, PYTHONPATH=str(own)), capture_output=True, text=True)
+    assert done.stdout == "lib/python3.4/site-packages\n"
+    # none at all: what is below /usr/local is of that prefix, not of /usr
+    python_dir = runpy.run_path(str(SOURCE / "cmake/python_dir.py"))["python_dir"]
+    debian = ["/usr/local/lib/python3.4/dist-packages", "/usr/lib/python3/dist-packages"]
+    monkeypatch.setattr(site, "getsitepackages", lambda: debian)
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name: None)
+    assert python_dir("/usr") == "lib/python3/dist-packages"
+    assert python_dir("/usr/local") == "lib/python3.4/dist-packages"
+    assert re.match(r"lib\d*/python3\.\d+/site-packages$", python_dir("/opt/x"))
+
+
 def test_home(install, tmp_path):
     """~/.local: Python looks there by itself, GRC has to be told."""
     _, env, _ = install
