@@ -14,7 +14,8 @@ set(SAR_SHARE_DIR share/gr-sar)
 # fails with the name of one that is missing here.
 set(SAR_INSTALL_DIRS bin ${GR_LIBRARY_DIR} ${GR_CMAKE_DIR} ${GR_INCLUDE_DIR}
     ${GR_PYTHON_DIR}/gnuradio/sar share/gnuradio/grc/blocks share/gnuradio/examples/sar
-    share/doc/gr-sar share/doc/gr-sar-cuda ${GR_LIBRARY_DIR}/SoapySDR/modules0.8 ${SAR_SHARE_DIR})
+    share/doc/gr-sar share/doc/gr-sar-cuda ${GR_LIBRARY_DIR}/SoapySDR/modules0.8
+    lib/SoapySDR/modules0.8 ${SAR_SHARE_DIR})
 
 configure_file(${PROJECT_SOURCE_DIR}/cmake/install_begin.cmake.in
                ${PROJECT_BINARY_DIR}/install_begin.cmake @ONLY)

@@ -25,9 +25,9 @@ foreach(entry IN LISTS entries)
             endif()
             list(APPEND dirs "${CMAKE_MATCH_1}/__pycache__")
         endif()
-        # include/gnuradio/sar/kernel/... : folders below those named, all ours
+        # include/gnuradio/sar/kernel/..., share/doc/gr-sar/...: folders below ours are ours
         get_filename_component(dir "${entry}" DIRECTORY)
-        while(dir MATCHES "/sar/")
+        while(dir MATCHES "/(sar|gr-sar[^/]*)/")
             list(APPEND dirs "${dir}")
             get_filename_component(dir "${dir}" DIRECTORY)
         endwhile()
