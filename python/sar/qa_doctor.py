@@ -193,13 +193,13 @@ def test_python_without_gnuradio(site, tmp_path):
         if not works:
             cure = only_one(findings, "failure", "has no GNU Radio; ", "has")
             assert "--system-site-packages" in cure
-        # the same folder as a conda environment: its own package manager is named
-        (venv / "conda-meta").mkdir()
-        _, findings = examine(folder, dict(env, CONDA_PREFIX=str(venv)), "python", "soapy",
-                              python=venv / "bin/python3")
-        assert f"conda environment {venv}" in findings[0]["text"]
-        cures = " ".join(f["cure"] or "" for f in findings)
-        assert "conda install -c conda-forge " in cures and "apt" not in cures
+            # the same folder as a conda environment: its own package manager is named
+            (venv / "conda-meta").mkdir()
+            status, findings = examine(folder, dict(env, CONDA_PREFIX=str(venv)), "python",
+                                       "packages", python=venv / "bin/python3")
+            assert status == 1 and f"conda environment {venv}" in findings[0]["text"]
+            cures = " ".join(f["cure"] or "" for f in findings)
+            assert "conda install -c conda-forge numpy" in cures and "apt" not in cures
     _, findings = examine(folder, dict(env, CONDA_PREFIX=str(venv)), "python")
     assert only_one(findings, "warning", venv, "is active") == "conda deactivate"
 
@@ -458,7 +458,9 @@ def test_soapy(healthy, tmp_path):
     (modules / "libsarsimSupport.so").write_bytes(b"")
     _, findings = examine(folder, fake_soapy(tmp_path, env, "lime"), "soapy")
     cure = only_one(findings, "warning", modules)
-    assert after(cure, env)["SOAPY_SDR_PLUGIN_PATH"] == str(modules)
+    for before, found in ({}, str(modules)), ({"SOAPY_SDR_PLUGIN_PATH": "/x"}, f"{modules}:/x"):
+        clean = {k: v for k, v in env.items() if k != "SOAPY_SDR_PLUGIN_PATH"}
+        assert after(cure, dict(clean, **before))["SOAPY_SDR_PLUGIN_PATH"] == found
     broken = "Module found: /x/libbad.so    (dlopen() failed: libz9.so: cannot open)"
     _, findings = examine(folder, fake_soapy(tmp_path, env, "sarsim", broken), "soapy")
     only_one(findings, "warning", "/x/libbad.so does not load", "libz9.so")
