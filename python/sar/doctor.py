@@ -525,6 +525,10 @@ out['blocks'] = {k: list(b.category or []) for k, b in p.blocks.items() if k.sta
             r.warning("grc", f"GNU Radio Companion is not there ({wrong})",
                       install_command("gnuradio", "gnuradio-grc"))
         return
+    if wrong:
+        r.failure("grc", f"GRC cannot load its blocks: {wrong}",
+                  f"mend or remove the block file it stumbles over, in {', '.join(out['paths'])}")
+        return
     info = build_info([state.get("module_folder", HERE), HERE])
     if info is None:
         r.warning("grc", "not judged: the list of our blocks (build_info.py) is not there",

@@ -360,6 +360,16 @@ def test_block_file_missing_or_twice(healthy, install):
                                               "sar_detect")
 
 
+def test_blocks_that_grc_cannot_load(healthy, tmp_path):
+    """GRC itself breaks off (another version's, here one that lacks build_library)."""
+    _, folder, env = healthy
+    (tmp_path / "sitecustomize.py").write_text(
+        "import gnuradio.grc.core.platform as p\ndel p.Platform.build_library\n")
+    status, findings = examine(folder, dict(env, PYTHONPATH=f"{tmp_path}:{env['PYTHONPATH']}"), "grc")
+    assert status == 1
+    only_one(findings, "failure", "cannot load its blocks", "build_library")
+
+
 # ---- what lies around it ----------------------------------------------------------------
 
 
