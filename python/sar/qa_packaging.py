@@ -161,8 +161,9 @@ def test_commands_of_the_recipe(install, tmp_path):
 @pytest.fixture(scope="module")
 def package(install, tmp_path_factory):
     """(the .deb, its files, its root unpacked)."""
-    if not shutil.which("dpkg-shlibdeps"):
-        pytest.skip("no dpkg-shlibdeps here (package dpkg-dev)")
+    for tool, where in ("dpkg-shlibdeps", "dpkg-dev"), ("file", "file"):
+        if not shutil.which(tool):
+            pytest.skip(f"no {tool} here (package {where})")
     folder = tmp_path_factory.mktemp("package")
     done = subprocess.run(["cpack", "-G", "DEB", "-B", str(folder), "--config",
                            os.environ["SAR_BUILD_DIR"] + "/CPackConfig.cmake"],
