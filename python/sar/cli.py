@@ -8,10 +8,10 @@ import re
 import sys
 import traceback
 
+from . import doctor
 from . import sar_python as _sar
+from .build_info import VERSION
 from .image_sink import can_annotate
-
-VERSION = "0.1.0"
 
 DESCRIPTION = """\
 Synthetic-aperture-radar images out of recordings, by GNU Radio flowgraphs on CPU or GPU.
@@ -457,30 +457,6 @@ def do_convert(args):
     return 0
 
 
-def do_doctor(args):
-    import platform
-    from importlib import metadata
-
-    import numpy
-    from gnuradio import gr
-
-    print(f"gr-sar      {VERSION}, {os.path.dirname(_sar.__file__)}")
-    print(f"GNU Radio   {gr.version()}")
-    print(f"Python      {platform.python_version()}, numpy {numpy.__version__}")
-    for name, why in (("scipy", "GOTCHA .mat files"), ("PIL", "PNG"), ("tqdm", "progress bar"),
-                      ("matplotlib", "--annotate"), ("jsonschema", "checking metadata")):
-        try:
-            print(f"{name:<11} {metadata.version({'PIL': 'Pillow'}.get(name, name))}")
-        except metadata.PackageNotFoundError:
-            print(f"{name:<11} missing ({why})")
-    print(f"auto runs on {_sar.backend_description('auto', args.device)}")
-    try:
-        print(f"cuda        {_sar.backend_description('cuda', args.device)}")
-    except RuntimeError as e:
-        print(f"cuda        no: {e}")
-    return 0
-
-
 def do_demo(args):
     """simulate, focus, measure: the first thing to run."""
     quiet = ["--quiet"] if args.quiet else []
@@ -674,8 +650,8 @@ def parser():
     s.add_argument("-o", "--output", default="out/demo", help="folder (default %(default)s)")
     s.add_argument("--backend", choices=("auto", "cpu", "cuda", "emulated"), default="auto")
 
-    s = add("doctor", do_doctor, "print versions, and where blocks would run and why")
-    s.add_argument("--device", type=int, default=0, help="number of the GPU")
+    s = add("doctor", doctor.run, "look at the installation; the cure of what is wrong")
+    doctor.add_arguments(s)
     return p
 
 
