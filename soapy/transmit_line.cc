@@ -101,5 +101,15 @@ std::int64_t transmit_line::held() const
     return n;
 }
 
+std::int64_t transmit_line::pending(std::int64_t at) const
+{
+    const std::lock_guard<std::mutex> lock(d_mutex);
+    std::int64_t n = 0;
+    for (const burst& b : d_bursts)
+        if (b.end != forever)
+            n += std::max<std::int64_t>(0, b.end - std::max(at, b.begin));
+    return n;
+}
+
 } // namespace sar
 } // namespace gr

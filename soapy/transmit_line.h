@@ -40,6 +40,8 @@ public:
 
     //! Samples held in memory.
     std::int64_t held() const;
+    //! Written samples that leave at sample \p at or later; repetitions do not count.
+    std::int64_t pending(std::int64_t at) const;
 
 private:
     static constexpr std::int64_t forever = std::numeric_limits<std::int64_t>::max();
