@@ -21,7 +21,8 @@ namespace {
 using namespace gr::sar;
 using side = simulated_radio::direction;
 
-// ---- radios that several devices share --------------------------------------------------
+// ---- radios that several devices share
+// --------------------------------------------------
 
 std::mutex radios_mutex;
 std::map<std::string, std::weak_ptr<simulated_radio>> radios;
@@ -73,7 +74,8 @@ std::shared_ptr<simulated_radio> radio_of(const SoapySDR::Kwargs& args)
     return radio;
 }
 
-// ---- formats ----------------------------------------------------------------------------
+// ---- formats
+// ----------------------------------------------------------------------------
 
 enum class sample_format { cf32, cs16, cs8 };
 
@@ -93,7 +95,6 @@ double full_scale(sample_format f)
 {
     return f == sample_format::cs16 ? 32768 : f == sample_format::cs8 ? 128 : 1;
 }
-
 
 template <typename T>
 void to_integers(const cf32* in, std::size_t n, float scale, T* out)
@@ -340,12 +341,11 @@ public:
         if (s->direction != side::transmit)
             return SOAPY_SDR_NOT_SUPPORTED;
         try {
-            return d_radio->write(
-                from_format(buffers[0], n, s->format, s->transmitted),
-                n,
-                flags,
-                t_ns,
-                timeout_us);
+            return d_radio->write(from_format(buffers[0], n, s->format, s->transmitted),
+                                  n,
+                                  flags,
+                                  t_ns,
+                                  timeout_us);
         } catch (const std::exception& e) {
             SoapySDR::log(SOAPY_SDR_ERROR, std::string("sarsim: ") + e.what());
             return SOAPY_SDR_STREAM_ERROR;
@@ -424,8 +424,7 @@ public:
     {
         return d == SOAPY_SDR_RX;
     }
-    void
-    setFrequencyCorrection(const int d, const std::size_t, const double ppm) override
+    void setFrequencyCorrection(const int d, const std::size_t, const double ppm) override
     {
         if (d == SOAPY_SDR_RX)
             d_radio->correct_frequency(d_ppm = ppm);
@@ -719,10 +718,13 @@ SoapySDR::KwargsList find(const SoapySDR::Kwargs& args)
 {
     if (!args.count("driver") || args.at("driver") != "sarsim")
         return {};
-    SoapySDR::Kwargs found;
-    found["id"] = args.count("id") ? args.at("id") : "0";
-    found["profile"] = args.count("profile") ? args.at("profile") : "ideal";
-    found["label"] = "sarsim, simulated radar (" + found["profile"] + ")";
+    // SoapySDR makes one device of what is found under the same arguments
+    SoapySDR::Kwargs found = args;
+    found.erase("driver");
+    found.emplace("id", "0");
+    found["label"] = "sarsim, simulated radar";
+    if (args.count("profile"))
+        found["label"] += " (" + args.at("profile") + ")";
     return { found };
 }
 

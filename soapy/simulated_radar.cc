@@ -516,9 +516,7 @@ void simulated_radar::make_lines(const stretch& s)
     // the coupler of the reference channel, the leakage, and the targets; the coupler's
     // amplitude is put in where it is used
     add(0, 0, f.reference_gain);
-    add(f.leakage_delay_s,
-        f.leakage_delay_s,
-        std::polar(f.gain * f.leakage, f.leakage_phase_rad));
+    add(f.leakage_delay_s, f.leakage_delay_s, std::polar(f.leakage, f.leakage_phase_rad));
     // leakage's phase is given, whatever its delay and carrier
     d_paths.back().cycles = 0;
 

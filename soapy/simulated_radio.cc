@@ -80,7 +80,8 @@ void truth_log::open(const std::string& file)
     if (file.empty())
         return;
     d_out.open(file);
-    require(d_out.good(), "truth is '", file, "', which cannot be written; expected a file");
+    require(
+        d_out.good(), "truth is '", file, "', which cannot be written; expected a file");
 }
 
 void truth_log::write(const std::string& event, const std::string& fields)
@@ -90,7 +91,8 @@ void truth_log::write(const std::string& event, const std::string& fields)
               << fields << "}" << std::endl;
 }
 
-// ---- settings ---------------------------------------------------------------------------
+// ---- settings
+// ---------------------------------------------------------------------------
 
 std::vector<radio_setting> simulated_radio::settings_of(const radio_profile& p)
 {
@@ -100,77 +102,178 @@ std::vector<radio_setting> simulated_radio::settings_of(const radio_profile& p)
     return {
         { "scene", s::text, "", "", "scene file (JSON); empty: one target at 150 m", {} },
         { "seed", s::integer, "1", "", "of everything that is drawn", {} },
-        { "pace", s::text, "fast", "",
+        { "pace",
+          s::text,
+          "fast",
+          "",
           "fast: the clock goes as the streams are served; real_time: the wall's clock",
           { "fast", "real_time" } },
-        { "start", s::text, "free", "",
+        { "start",
+          s::text,
+          "free",
+          "",
           "together: the clock stands until samples are transmitted and received",
           { "free", "together" } },
         { "has_time", s::boolean, flag(p.has_time), "", "hardware time and stamps", {} },
-        { "start_offset_samples", s::integer, n(p.start_offset_samples), "samples",
-          "an untimed transmission starts late by 0 to this many, and a fraction", {} },
-        { "tx_latency_samples", s::integer, n(p.tx_latency_samples), "samples",
-          "from writing an untimed burst to its start; real_time: 5 ms at least", {} },
-        { "tx_fifo_samples", s::integer, "65536", "samples",
-          "that wait to be transmitted at most", {} },
-        { "rx_buffer_samples", s::integer, "4194304", "samples",
-          "real_time: that wait to be read at most; more is an overflow", {} },
-        { "underflow_after_s", s::number, "0.5", "s",
-          "fast: an unfinished burst that is not written to for so long has ended", {} },
-        { "delay_samples", s::text, "auto", "samples",
-          "from transmitted to received sample at range 0; auto: the profile's", {} },
-        { "clock_error_ppm", s::number, n(p.clock_error_ppm), "ppm",
-          "how much faster the transmitter's clock runs", {} },
-        { "occupied_band", s::number, "0.75", "",
-          "part of the sampling rate that what is transmitted fills, at most 0.9", {} },
-        { "gain_db", s::number, "0", "dB", "of all echoes and the leakage", {} },
-        { "leakage_db", s::text, p.leakage_db, "dB", "transmitter in receiver, or off",
+        { "start_offset_samples",
+          s::integer,
+          n(p.start_offset_samples),
+          "samples",
+          "an untimed transmission starts late by 0 to this many, and a fraction",
+          {} },
+        { "tx_latency_samples",
+          s::integer,
+          n(p.tx_latency_samples),
+          "samples",
+          "from writing an untimed burst to its start; real_time: 5 ms at least",
+          {} },
+        { "tx_fifo_samples",
+          s::integer,
+          "65536",
+          "samples",
+          "that wait to be transmitted at most",
+          {} },
+        { "rx_buffer_samples",
+          s::integer,
+          "4194304",
+          "samples",
+          "real_time: that wait to be read at most; more is an overflow",
+          {} },
+        { "underflow_after_s",
+          s::number,
+          "0.5",
+          "s",
+          "fast: an unfinished burst that is not written to for so long has ended",
+          {} },
+        { "delay_samples",
+          s::text,
+          "auto",
+          "samples",
+          "from transmitted to received sample at range 0; auto: the profile's",
+          {} },
+        { "clock_error_ppm",
+          s::number,
+          n(p.clock_error_ppm),
+          "ppm",
+          "how much faster the transmitter's clock runs",
+          {} },
+        { "occupied_band",
+          s::number,
+          "0.75",
+          "",
+          "part of the sampling rate that what is transmitted fills, at most 0.9",
+          {} },
+        { "echo_db", s::text, "0", "dB", "added to all targets, or off", {} },
+        { "leakage_db",
+          s::text,
+          p.leakage_db,
+          "dB",
+          "transmitter in receiver, or off",
           {} },
         { "leakage_delay_s", s::number, n(p.leakage_delay_s), "s", "of the leakage", {} },
         { "leakage_phase_rad", s::number, "0", "rad", "of the leakage", {} },
-        { "reference_db", s::text, "-20", "dB",
-          "transmitter in channel 1 through a coupler, or off", {} },
+        { "reference_db",
+          s::text,
+          "-20",
+          "dB",
+          "transmitter in channel 1 through a coupler, or off",
+          {} },
         { "noise_db", s::text, p.noise_db, "dB", "power of the noise, or off", {} },
         { "offset_hz", s::number, "0", "Hz", "transmitter minus receiver", {} },
-        { "drift_rad_per_min", s::number, "0", "rad/min",
-          "transmitter's phase against the receiver's", {} },
-        { "phase_noise_dbc_hz", s::text, p.phase_noise_dbc_hz, "dBc/Hz",
-          "at phase_noise_offset_hz, or off", {} },
+        { "drift_rad_per_min",
+          s::number,
+          "0",
+          "rad/min",
+          "transmitter's phase against the receiver's",
+          {} },
+        { "phase_noise_dbc_hz",
+          s::text,
+          p.phase_noise_dbc_hz,
+          "dBc/Hz",
+          "at phase_noise_offset_hz, or off",
+          {} },
         { "phase_noise_offset_hz", s::number, "10000", "Hz", "where that level is", {} },
-        { "phase_noise_loop_hz", s::number, "1000", "Hz",
-          "below this the phase noise is flat; 0: the phase walks freely", {} },
-        { "phase_per_retune", s::boolean, flag(p.phase_per_retune), "",
-          "a new phase is drawn when a frequency is set", {} },
-        { "lo_step_hz", s::number, n(p.lo_step_hz), "Hz",
+        { "phase_noise_loop_hz",
+          s::number,
+          "1000",
+          "Hz",
+          "below this the phase noise is flat; 0: the phase walks freely",
+          {} },
+        { "phase_per_retune",
+          s::boolean,
+          flag(p.phase_per_retune),
+          "",
+          "a new phase is drawn when a frequency is set",
+          {} },
+        { "lo_step_hz",
+          s::number,
+          n(p.lo_step_hz),
+          "Hz",
           "the transmitter falls by this when the receiver is tuned by 100 MHz or more",
           {} },
         { "dc_i", s::number, n(p.dc_i), "", "direct current of I, full scale 1", {} },
         { "dc_q", s::number, n(p.dc_q), "", "direct current of Q", {} },
         { "imbalance_db", s::number, n(p.imbalance_db), "dB", "Q against I", {} },
-        { "imbalance_deg", s::number, n(p.imbalance_deg), "degrees",
-          "Q against I, from a right angle", {} },
-        { "adc_bits", s::integer, n(p.adc_bits), "",
-          "of the converter; 0: neither rounds nor clips", {} },
-        { "loss_mode", s::text, p.loss_mode, "", "how a loss of samples shows",
+        { "imbalance_deg",
+          s::number,
+          n(p.imbalance_deg),
+          "degrees",
+          "Q against I, from a right angle",
+          {} },
+        { "adc_bits",
+          s::integer,
+          n(p.adc_bits),
+          "",
+          "of the converter; 0: neither rounds nor clips",
+          {} },
+        { "loss_mode",
+          s::text,
+          p.loss_mode,
+          "",
+          "how a loss of samples shows",
           { "overflow", "silent", "status", "frozen_time" } },
-        { "loss_at", s::text, "", "",
-          "SAMPLE:COUNT;... lost since the stream began", {} },
-        { "loss_period_samples", s::integer, "0", "samples",
-          "loss_samples are lost at the end of each; 0: none", {} },
+        { "loss_at",
+          s::text,
+          "",
+          "",
+          "SAMPLE:COUNT;... lost since the stream began",
+          {} },
+        { "loss_period_samples",
+          s::integer,
+          "0",
+          "samples",
+          "loss_samples are lost at the end of each; 0: none",
+          {} },
         { "loss_samples", s::integer, "10000", "samples", "lost at a time", {} },
-        { "rate_limit_hz", s::number, n(p.rate_limit_hz), "Hz",
-          "above, samples are lost ten times a second; 0: no limit", {} },
-        { "time_lie", s::text, "none", "", "what stamps say instead of the time",
+        { "rate_limit_hz",
+          s::number,
+          n(p.rate_limit_hz),
+          "Hz",
+          "above, samples are lost ten times a second; 0: no limit",
+          {} },
+        { "time_lie",
+          s::text,
+          "none",
+          "",
+          "what stamps say instead of the time",
           { "none", "minus_one", "zero", "backwards" } },
-        { "underflow_at", s::text, "", "",
-          "SAMPLE:COUNT;... not transmitted since the stream began", {} },
+        { "underflow_at",
+          s::text,
+          "",
+          "",
+          "SAMPLE:COUNT;... not transmitted since the stream began",
+          {} },
         { "truth", s::text, "", "", "file for what really happened (JSON lines)", {} },
         { "truth_interval_s", s::number, "0.01", "s", "between its rows of echoes", {} },
         { "positions", s::text, "", "", "file for a navigation record (.nav.csv)", {} },
         { "positions_rate_hz", s::number, "10", "Hz", "its rows a second", {} },
         { "positions_sigma_m", s::number, "0", "m", "white error of each axis", {} },
-        { "positions_wander_m", s::number, "0", "m",
-          "slow error of each axis, correlated over a minute", {} },
+        { "positions_wander_m",
+          s::number,
+          "0",
+          "m",
+          "slow error of each axis, correlated over a minute",
+          {} },
     };
 }
 
@@ -341,15 +444,16 @@ void simulated_radio::configure()
     f.clock_error = 1e-6 * number("clock_error_ppm");
     const double rx_db = d_rx_db - d_profile.rx_nominal_db;
     const double tx_db = d_tx_db - d_profile.tx_nominal_db;
-    f.gain = std::pow(10, (number("gain_db") + rx_db + tx_db) / 20);
-    f.leakage = level("leakage_db", 20);
+    const double gain = std::pow(10, (rx_db + tx_db) / 20);
+    f.gain = gain * level("echo_db", 20);
+    f.leakage = gain * level("leakage_db", 20);
     f.leakage_delay_s = number("leakage_delay_s");
     f.leakage_phase_rad = number("leakage_phase_rad");
     f.reference_gain = level("reference_db", 20);
     f.noise_power = level("noise_db", 10) * std::pow(10, rx_db / 10);
-    f.offset_hz = d_tx_hz * (1 + f.clock_error) - d_rx_hz * (1 + 1e-6 * d_correction_ppm) +
-                  number("offset_hz") + number("drift_rad_per_min") / 60 / (2 * pi) -
-                  d_lo_steps_hz;
+    f.offset_hz = d_tx_hz * (1 + f.clock_error) -
+                  d_rx_hz * (1 + 1e-6 * d_correction_ppm) + number("offset_hz") +
+                  number("drift_rad_per_min") / 60 / (2 * pi) - d_lo_steps_hz;
     f.phase_rad = d_retune_phase_rad;
     f.phase_noise = value("phase_noise_dbc_hz") != "off";
     if (f.phase_noise)
@@ -360,14 +464,14 @@ void simulated_radio::configure()
     f.imbalance_rad = number("imbalance_deg") * pi / 180;
     f.adc_bits = static_cast<int>(number("adc_bits"));
     f.seed = static_cast<std::uint64_t>(number("seed"));
-    const auto dc = d_dc_automatic
-                        ? std::complex<double>(0)
-                        : std::complex<double>(number("dc_i"), number("dc_q")) -
-                              d_dc_correction;
+    const auto dc =
+        d_dc_automatic
+            ? std::complex<double>(0)
+            : std::complex<double>(number("dc_i"), number("dc_q")) - d_dc_correction;
     f.dc = { static_cast<float>(dc.real()), static_cast<float>(dc.imag()) };
     // the receiver's filter: nothing of the transmitter is in its band
     if (std::abs(f.offset_hz) >= d_rate) {
-        f.gain = f.reference_gain = 0;
+        f.gain = f.leakage = f.reference_gain = 0;
         if (!d_told_apart && d_tx_open && d_rx_open)
             d_say(true,
                   sentence("transmitter at ",
@@ -394,15 +498,15 @@ void simulated_radio::configure()
         d_loss_samples =
             static_cast<std::int64_t>(std::ceil(d_loss_period * (1 - limit / d_rate)));
     }
-    require(d_loss_period == 0 ||
-                (d_loss_samples > 0 && d_loss_samples < d_loss_period),
+    require(d_loss_period == 0 || (d_loss_samples > 0 && d_loss_samples < d_loss_period),
             "loss_samples is ",
             d_loss_samples,
             "; expected 1 or more, and less than loss_period_samples, ",
             d_loss_period);
 }
 
-// ---- the analogue side ------------------------------------------------------------------
+// ---- the analogue side
+// ------------------------------------------------------------------
 
 void simulated_radio::set_frequency(direction d, double hz)
 {
@@ -425,7 +529,8 @@ void simulated_radio::set_frequency(direction d, double hz)
     if (is_on("phase_per_retune"))
         d_retune_phase_rad =
             2 * pi *
-            philox(d_retunes, 0, 0, retune_draw, static_cast<std::uint64_t>(number("seed")))
+            philox(
+                d_retunes, 0, 0, retune_draw, static_cast<std::uint64_t>(number("seed")))
                 .w[0] /
             4294967296.0;
     configure();
@@ -502,7 +607,8 @@ void simulated_radio::correct_frequency(double ppm)
     configure();
 }
 
-// ---- time -------------------------------------------------------------------------------
+// ---- time
+// -------------------------------------------------------------------------------
 
 //! The receiver's rate, or the transmitter's when that works alone.
 double simulated_radio::clock_rate() const
@@ -538,8 +644,7 @@ std::int64_t simulated_radio::clock() const
 {
     if (!d_real_time || !d_clock_begun)
         return d_clock;
-    const std::chrono::duration<double> gone =
-        std::chrono::steady_clock::now() - d_wall;
+    const std::chrono::duration<double> gone = std::chrono::steady_clock::now() - d_wall;
     return d_wall_sample + static_cast<std::int64_t>(gone.count() * d_rate);
 }
 
@@ -605,7 +710,8 @@ bool simulated_radio::wait(lock& l, moment until)
     return true;
 }
 
-// ---- streams ----------------------------------------------------------------------------
+// ---- streams
+// ----------------------------------------------------------------------------
 
 void simulated_radio::open(direction d, bool cyclic, std::int64_t cycle_samples)
 {
@@ -616,11 +722,12 @@ void simulated_radio::open(direction d, bool cyclic, std::int64_t cycle_samples)
     require(!open,
             receive ? "receive" : "transmit",
             " stream is open already; expected one stream in each direction");
-    require(!(other && d_profile.half_duplex),
-            d_profile.hardware,
-            " is half duplex: it cannot transmit and receive at the same time, and so is no "
-            "radar by itself; use two of them with a common clock and trigger "
-            "(profile=hackrf2), or a radio that does both");
+    require(
+        !(other && d_profile.half_duplex),
+        d_profile.hardware,
+        " is half duplex: it cannot transmit and receive at the same time, and so is no "
+        "radar by itself; use two of them with a common clock and trigger "
+        "(profile=hackrf2), or a radio that does both");
     open = true;
     if (!receive) {
         d_cyclic = cyclic;
@@ -684,8 +791,7 @@ int simulated_radio::activate(direction d, int flags, long long t_ns, std::size_
             d_held_ends = false;
             d_tx_reports.clear();
             ++d_tx_starts;
-            const auto most =
-                static_cast<std::int64_t>(number("start_offset_samples"));
+            const auto most = static_cast<std::int64_t>(number("start_offset_samples"));
             const random_words w = philox(d_tx_starts,
                                           0,
                                           0,
@@ -726,7 +832,8 @@ int simulated_radio::deactivate(direction d, int flags, long long t_ns)
     return 0;
 }
 
-// ---- receiver ---------------------------------------------------------------------------
+// ---- receiver
+// ---------------------------------------------------------------------------
 
 //! The first loss that ends after sample \p from.
 bool simulated_radio::next_loss(std::int64_t from, sample_range& loss) const
@@ -926,7 +1033,8 @@ int simulated_radio::read(cf32* out,
     }
 }
 
-// ---- transmitter ------------------------------------------------------------------------
+// ---- transmitter
+// ------------------------------------------------------------------------
 
 void simulated_radio::underflow(std::int64_t at)
 {
@@ -995,9 +1103,8 @@ void simulated_radio::put(const cf32* samples, std::int64_t n)
             d_tx_reports.push_back({ SOAPY_SDR_UNDERFLOW,
                                      is_on("has_time") ? SOAPY_SDR_HAS_TIME : 0,
                                      is_on("has_time") ? ns_of(begin) : 0 });
-            d_truth.write(
-                "underflow",
-                sentence("\"sample\": ", begin, ", \"count\": ", r.count));
+            d_truth.write("underflow",
+                          sentence("\"sample\": ", begin, ", \"count\": ", r.count));
         }
     }
 }
@@ -1013,8 +1120,11 @@ void simulated_radio::begin_cycle()
     d_cycle_begun = true;
 }
 
-int simulated_radio::write(
-    const cf32* samples, std::size_t n, int& flags, long long t_ns, long timeout_us)
+int simulated_radio::write(const cf32* samples,
+                           std::size_t n,
+                           int& flags,
+                           long long t_ns,
+                           long timeout_us)
 {
     const moment deadline =
         std::chrono::steady_clock::now() + std::chrono::microseconds(timeout_us);
@@ -1066,7 +1176,8 @@ int simulated_radio::write(
             underflow(d_tx_next);
         if (!d_cyclic && !d_burst && !d_burst_late) {
             const bool at_activation = d_tx_timed && !d_tx_written;
-            d_burst_late = !begin_burst(timed || at_activation, timed ? t_ns : d_tx_time_ns);
+            d_burst_late =
+                !begin_burst(timed || at_activation, timed ? t_ns : d_tx_time_ns);
             d_burst = !d_burst_late;
             d_tx_timed = false;
         } else if (d_burst && timed &&
@@ -1091,10 +1202,9 @@ int simulated_radio::write(
         }
         if (room <= 0) {
             d_tx_last = std::chrono::steady_clock::now();
-            const moment free =
-                d_real_time && d_clock_begun
-                    ? when(clock() + std::min(count, fifo / 2) - room)
-                    : deadline;
+            const moment free = d_real_time && d_clock_begun
+                                    ? when(clock() + std::min(count, fifo / 2) - room)
+                                    : deadline;
             if (!wait(l, std::min(deadline, free)) &&
                 std::chrono::steady_clock::now() >= deadline)
                 return SOAPY_SDR_TIMEOUT;
@@ -1129,7 +1239,8 @@ int simulated_radio::status(direction d, int& flags, long long& t_ns, long timeo
     return r.code;
 }
 
-// ---- pins -------------------------------------------------------------------------------
+// ---- pins
+// -------------------------------------------------------------------------------
 
 void simulated_radio::write_pins(unsigned value)
 {
@@ -1166,14 +1277,15 @@ unsigned simulated_radio::read_pins() const
            (d_rx_active && d_receiving ? 4u : 0u);
 }
 
-// ---- truth ------------------------------------------------------------------------------
+// ---- truth
+// ------------------------------------------------------------------------------
 
 //! Rows of truth and navigation up to sample \p until.
 void simulated_radio::record(std::int64_t until)
 {
     if (d_truth.is_open()) {
-        const auto step = std::max<std::int64_t>(
-            1, std::llround(number("truth_interval_s") * d_rate));
+        const auto step =
+            std::max<std::int64_t>(1, std::llround(number("truth_interval_s") * d_rate));
         for (; d_truth_next < until; d_truth_next += step) {
             std::vector<double> delay, phase, amplitude;
             for (const echo_truth& e : d_radar->truth(d_truth_next)) {
@@ -1208,8 +1320,12 @@ void simulated_radio::record(std::int64_t until)
             const vec3 p = d_radar->position(n);
             double axis[3] = { p.x, p.y, p.z };
             for (int k = 0; k < 3; ++k) {
-                const random_words w = philox(
-                    static_cast<std::uint32_t>(d_positions_next), k, 0, position_draw, seed);
+                const random_words w =
+                    philox(static_cast<std::uint32_t>(d_positions_next),
+                           k,
+                           0,
+                           position_draw,
+                           seed);
                 // real parts have the variance 1 / 2
                 const double white = std::sqrt(2.0) * gaussian(w.w[0], w.w[1]).re;
                 const double slow = std::sqrt(2.0) * gaussian(w.w[2], w.w[3]).re;

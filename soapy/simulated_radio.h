@@ -2,7 +2,8 @@
 #pragma once
 
 // The radio around simulated_radar: a clock, two streams, what goes wrong in them, and a
-// record of the truth. It speaks SoapySDR's codes and flags, and knows nothing else of it.
+// record of the truth. It speaks SoapySDR's codes and flags, and knows nothing else of
+// it.
 
 #include "radio_profile.h"
 #include "simulated_radar.h"
@@ -112,7 +113,10 @@ public:
              int& flags,
              long long& t_ns,
              long timeout_us);
-    int write(const cf32* samples, std::size_t n, int& flags, long long t_ns,
+    int write(const cf32* samples,
+              std::size_t n,
+              int& flags,
+              long long t_ns,
               long timeout_us);
     int status(direction d, int& flags, long long& t_ns, long timeout_us);
 
@@ -124,7 +128,7 @@ private:
     using lock = std::unique_lock<std::mutex>;
     using moment = std::chrono::steady_clock::time_point;
 
-    struct command { // of the receiver
+    struct command {        // of the receiver
         std::int64_t begin; // or one of those below
         std::int64_t count; // 0: until deactivated
         bool timed;
@@ -207,26 +211,26 @@ private:
     // receiver
     bool d_rx_open = false, d_rx_active = false;
     std::deque<command> d_commands;
-    bool d_receiving = false;       // the first command has begun
-    std::int64_t d_rx_begin = 0;    // sample where the stream began
-    std::int64_t d_rx_next = 0;     // next sample to deliver
+    bool d_receiving = false;        // the first command has begun
+    std::int64_t d_rx_begin = 0;     // sample where the stream began
+    std::int64_t d_rx_next = 0;      // next sample to deliver
     std::int64_t d_rx_delivered = 0; // since activated
-    std::int64_t d_hidden = 0;      // lost samples that the time does not show
-    int d_pending = 0;              // code to return instead of samples
+    std::int64_t d_hidden = 0;       // lost samples that the time does not show
+    int d_pending = 0;               // code to return instead of samples
     std::deque<report> d_rx_reports;
 
     // transmitter
     bool d_tx_open = false, d_tx_active = false;
     bool d_cyclic = false, d_cycle_begun = false;
     std::int64_t d_cycle_samples = 0;
-    std::vector<cf32> d_held;     // samples that wait: for their cycle, or the trigger
-    bool d_held_ends = false;     // with the end of a burst
-    bool d_tx_triggered = false;  // waits for the trigger
-    bool d_tx_timed = false;      // the first burst has the time of the activation
+    std::vector<cf32> d_held;    // samples that wait: for their cycle, or the trigger
+    bool d_held_ends = false;    // with the end of a burst
+    bool d_tx_triggered = false; // waits for the trigger
+    bool d_tx_timed = false;     // the first burst has the time of the activation
     long long d_tx_time_ns = 0;
-    bool d_burst = false;         // within one
-    bool d_burst_late = false;    // within one that came too late
-    bool d_tx_written = false;    // since activated
+    bool d_burst = false;      // within one
+    bool d_burst_late = false; // within one that came too late
+    bool d_tx_written = false; // since activated
     int d_tx_starts = 0;
     std::int64_t d_tx_offset = 0; // drawn, of the first untimed burst
     std::int64_t d_tx_begin = 0;  // first sample since activated
