@@ -26,7 +26,7 @@ def installed(tmp_path_factory):
     assert done.returncode == 0, done.stderr
     # not the build tree's paths: only what the user is told to set
     env = {k: v for k, v in os.environ.items()
-           if k not in ("PYTHONPATH", "LD_LIBRARY_PATH", "GRC_BLOCKS_PATH")}
+           if k not in ("PYTHONPATH", "LD_LIBRARY_PATH", "GRC_BLOCKS_PATH", "SOAPY_SDR_PLUGIN_PATH")}
     told = re.findall(r"export (\w+)=(\S+)", done.stdout + done.stderr)
     assert {"PYTHONPATH", "LD_LIBRARY_PATH", "GRC_BLOCKS_PATH"} <= {name for name, _ in told}
     for name, value in told:
@@ -90,3 +90,14 @@ int main()
         done = subprocess.run(step, env=env, capture_output=True, text=True)
         assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.splitlines()[-1].split() == ["cpu", "0.886"]  # after the log
+
+
+@pytest.mark.skipif(not shutil.which("SoapySDRUtil"),
+                    reason="SoapySDRUtil is not here (soapysdr-tools)")
+def test_simulated_radar_is_found(installed):
+    prefix, env = installed
+    if "SOAPY_SDR_PLUGIN_PATH" not in env:
+        pytest.skip("the simulated radar was not built (libsoapysdr-dev, ENABLE_SOAPY)")
+    done = subprocess.run(["SoapySDRUtil", "--find=driver=sarsim"], env=env, capture_output=True,
+                          text=True)
+    assert "label = sarsim, simulated radar" in done.stdout, done.stdout + done.stderr
