@@ -226,6 +226,89 @@ BOOST_AUTO_TEST_CASE(pulses_are_those_of_point_target_source)
     BOOST_TEST(db < -60);
 }
 
+BOOST_AUTO_TEST_CASE(a_sweeping_front_end_gives_the_beats_of_point_target_source)
+{
+    // 500 MHz in 500 us at X band, 1 ms from sweep to sweep, a constant transmitted
+    acquisition_fields a;
+    a.wave = waveform::fmcw;
+    a.samples = 1000;
+    a.carrier_hz = 9.75e9;
+    a.prf_hz = 1e3;
+    a.sample_rate_hz = 2e6;
+    a.chirp_rate_hz_per_s = 500e6 / 500e-6;
+    point_target_source_params p{ acquisition(a),
+                                  { { { 3, 90, 0 }, 0.7 },
+                                    { { -4, 150, 5 }, std::polar(0.4, 1.0) } },
+                                  trajectory::straight({ -10, 0, 3 }, { 40, 3, 0 }) };
+    p.pulses = 30;
+    std::vector<cf32> want(p.pulses * a.samples);
+    std::vector<vec3> positions(p.pulses);
+    simulate(p, want.data(), positions.data());
+
+    transmit_line line;
+    line.repeat(-1000, { { 1, 0 } });
+    auto f = plain_radio();
+    f.sample_rate_hz = a.sample_rate_hz;
+    f.carrier_hz = a.carrier_hz;
+    f.ramp_hz_per_s = a.chirp_rate_hz_per_s;
+    f.ramp_s = 500e-6;
+    f.ramp_period_s = 1e-3;
+    f.ramp_begin = 300;
+    for (const double hold_s : { 1e-3, 0.0 }) {
+        radar_scene scene;
+        scene.targets = p.targets;
+        scene.track = p.track;
+        scene.hold_s = hold_s;
+        simulated_radar radar(scene);
+        // stop and go: the antenna's steps are those of the pulses
+        f.ramp_begin = hold_s > 0 ? 0 : 300;
+        radar.configure(f);
+        radar.set_start(-f.ramp_begin / a.sample_rate_hz);
+        std::vector<cf32> got;
+        const std::vector<cf32> all = receive(radar, line, 300 + 30 * 2000, 777);
+        for (int n = 0; n < p.pulses; ++n)
+            got.insert(got.end(),
+                       all.begin() + f.ramp_begin + n * 2000,
+                       all.begin() + f.ramp_begin + n * 2000 + a.samples);
+        const double db = difference_db(got, want);
+        BOOST_TEST_MESSAGE("sweeps, hold " << hold_s << " s: " << db << " dB");
+        // within 500 us the moving antenna comes closer by millimetres, which stop and go
+        // does not have
+        if (hold_s > 0)
+            BOOST_TEST(db < -70);
+        else
+            BOOST_TEST(db > -20);
+        // between the ramps a target is a constant
+        const cf32 d = all[f.ramp_begin + 1500] - all[f.ramp_begin + 1501];
+        BOOST_TEST(norm(d) < 1e-5);
+        // and the move within the pulse is that of the delay: by the formula itself
+        if (hold_s == 0) {
+            double error = 0, power = 0;
+            for (int n = 0; n < p.pulses; ++n)
+                for (int i = 0; i < a.samples; ++i) {
+                    const double u = i / a.sample_rate_hz, t = n * 1e-3 + u;
+                    cd v = 0;
+                    for (const point_target& q : p.targets) {
+                        double tau = 0;
+                        for (int k = 0; k < 6; ++k)
+                            tau = (length(p.track.position(t - tau) - q.position_m) +
+                                   length(p.track.position(t) - q.position_m)) /
+                                  speed_of_light;
+                        const double cycles =
+                            (a.carrier_hz + a.chirp_rate_hz_per_s * u) * tau -
+                            a.chirp_rate_hz_per_s * tau * tau / 2;
+                        v += q.amplitude *
+                             std::polar(1.0, -2 * pi * std::fmod(cycles, 1.0));
+                    }
+                    const cf32 g = got[n * a.samples + i];
+                    error += std::norm(v - cd(g.re, g.im));
+                    power += std::norm(v);
+                }
+            BOOST_TEST(10 * std::log10(error / power) < -65);
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_sample_is_the_same_however_it_is_asked_for)
 {
     const tones s(0.7);
@@ -235,6 +318,7 @@ BOOST_AUTO_TEST_CASE(a_sample_is_the_same_however_it_is_asked_for)
     line.write(500, x.data(), x.size());
     auto f = plain_radio();
     f.leakage = 0.1;
+    f.leakage_delay_s = 1e-7;
     f.noise_power = 1e-4;
     f.clock_error = 3e-6;
     f.offset_hz = 1234.5;
@@ -243,9 +327,13 @@ BOOST_AUTO_TEST_CASE(a_sample_is_the_same_however_it_is_asked_for)
     f.imbalance_rad = 0.02;
     f.adc_bits = 12;
     std::vector<cf32> first;
-    for (const double hold_s : { 37.1e-6, 0.0 }) {
+    for (const double hold_s : { 37.1e-6, 1e-9, 0.0 }) {
         auto scene = moving(150);
-        scene.hold_s = hold_s;
+        scene.hold_s = hold_s < 1e-6 ? 0 : hold_s;
+        f.ramp_hz_per_s = hold_s == 1e-9 ? 1e12 : 0;
+        f.ramp_s = 100.03e-6;
+        f.ramp_period_s = 150.01e-6;
+        f.ramp_begin = 13;
         first.clear();
         for (const int chunk : { n, 4096, 1000, 37, 1 }) {
             simulated_radar radar(scene);
@@ -610,6 +698,13 @@ BOOST_AUTO_TEST_CASE(what_is_out_of_range_is_named)
     says([](auto& f) { f.clock_error = 0.01; }, "clock_error is 10000 ppm");
     says([](auto& f) { f.noise_power = NAN; }, "noise_power is nan");
     says([](auto& f) { f.adc_bits = 40; }, "adc_bits is 40");
+    says(
+        [](auto& f) {
+            f.ramp_hz_per_s = 1e12;
+            f.ramp_s = 2;
+            f.ramp_period_s = 1;
+        },
+        "ramp of 2 s each 1 s");
     says([](auto& f) { f.leakage_delay_s = -1; }, "leakage_delay_s is -1");
     radar_scene s;
     s.targets = { { { NAN, 0, 0 }, 1 } };

@@ -5,315 +5,183 @@
 namespace gr {
 namespace sar {
 
+namespace {
+
 // Where the numbers come from. b210: delays measured by users of gr-plasma at 10, 20 to
 // 40 and 50 MS/s; direct current of up to 0.7 of full scale before the first large
 // retune; one step of 1.19 Hz of the AD9361's synthesizer at each retune of 100 MHz or
 // more. pluto: no time stamps in stock firmware, about 4 MS/s over USB 2. lime: losses
 // are told by the stream's status alone. bladerf: samples missing without a jump of the
-// time. hackrf: half duplex, gaps without a report; two of them have two clocks. Levels
+// time. phaser: the ADF4159 sweeps 500 MHz in 500 us, from ramp to ramp 1.5 ms.
+// hackrf: half duplex, gaps without a report; two of them have two clocks. Levels
 // and imbalances are of the order that data sheets give.
+std::vector<radio_profile> make_profiles()
+{
+    const radio_profile ideal;
+
+    // what a transceiver with 12 bits has in any case
+    radio_profile any;
+    any.native_format = "CS16";
+    any.start_offset_samples = 5000;
+    any.adc_bits = 12;
+    any.phase_per_retune = true;
+    any.leakage_delay_s = 4e-9;
+
+    radio_profile b210 = any;
+    b210.name = "b210";
+    b210.hardware = "B210";
+    b210.what = "two channels, time stamps, a delay for each rate";
+    b210.rate_hz = { 200e3, 61.44e6 };
+    b210.frequency_hz = { 50e6, 6e9 };
+    b210.rx_gain_db = { 0, 76 };
+    b210.tx_gain_db = { 0, 89.75 };
+    b210.rx_nominal_db = 40;
+    b210.tx_nominal_db = 60;
+    b210.rx_antennas = { "TX/RX", "RX2" };
+    b210.tx_antennas = { "TX/RX" };
+    b210.mtu = 2040;
+    b210.delays = { { 0, 46 }, { 20e6, 165 }, { 50e6, 158 } };
+    b210.tx_latency_samples = 1024;
+    b210.leakage_db = "-40";
+    b210.noise_db = "-70";
+    b210.dc_i = 0.01;
+    b210.dc_q = -0.006;
+    b210.imbalance_db = 0.1;
+    b210.imbalance_deg = 0.6;
+    b210.lo_step_hz = 1.19;
+    b210.phase_noise_dbc_hz = "-95";
+
+    radio_profile pluto = any;
+    pluto.name = "pluto";
+    pluto.hardware = "PlutoSDR";
+    pluto.what = "no time stamps, 4 MS/s at most, random start";
+    pluto.rx_channels = 1;
+    pluto.rate_hz = { 65.1e3, 61.44e6 };
+    pluto.frequency_hz = { 70e6, 6e9 };
+    pluto.rx_gain_db = { 0, 73 };
+    pluto.tx_gain_db = { -89, 0 };
+    pluto.rx_nominal_db = 40;
+    pluto.tx_nominal_db = -10;
+    pluto.rx_antennas = { "A_BALANCED" };
+    pluto.tx_antennas = { "A" };
+    pluto.mtu = 8192;
+    pluto.has_time = false;
+    pluto.delays = { { 0, 31.4 } };
+    pluto.tx_latency_samples = 4096;
+    pluto.rate_limit_hz = 4e6;
+    pluto.loss_mode = "silent";
+    pluto.leakage_db = "-35";
+    pluto.noise_db = "-65";
+    pluto.dc_i = 0.02;
+    pluto.dc_q = 0.01;
+    pluto.imbalance_db = 0.2;
+    pluto.imbalance_deg = 1;
+    pluto.phase_noise_dbc_hz = "-90";
+
+    radio_profile pluto_tdd = pluto;
+    pluto_tdd.name = "pluto_tdd";
+    pluto_tdd.what = "both directions start on one trigger";
+    pluto_tdd.start_offset_samples = 0;
+    pluto_tdd.tx_latency_samples = 0;
+
+    radio_profile phaser = pluto_tdd;
+    phaser.name = "phaser";
+    phaser.hardware = "PlutoSDR+ADF4159";
+    phaser.what = "FMCW: both directions sweep, and start on one trigger";
+    phaser.rx_channels = 2;
+    phaser.phase_per_retune = false;
+    phaser.rf_hz = 10e9;
+    phaser.ramp_hz = 500e6;
+    phaser.phase_noise_dbc_hz = "-85";
+
+    radio_profile lime = any;
+    lime.name = "lime";
+    lime.hardware = "LimeSDR-USB";
+    lime.what = "time stamps; losses in the status of the stream alone";
+    lime.rate_hz = { 100e3, 61.44e6 };
+    lime.frequency_hz = { 100e3, 3.8e9 };
+    lime.rx_gain_db = { -12, 61 };
+    lime.tx_gain_db = { -12, 64 };
+    lime.rx_nominal_db = 30;
+    lime.tx_nominal_db = 40;
+    lime.rx_antennas = { "LNAH", "LNAL", "LNAW" };
+    lime.tx_antennas = { "BAND1", "BAND2" };
+    lime.mtu = 4080;
+    lime.delays = { { 0, 82.25 } };
+    lime.tx_latency_samples = 2048;
+    lime.loss_mode = "status";
+    lime.leakage_db = "-35";
+    lime.noise_db = "-68";
+    lime.dc_i = -0.02;
+    lime.dc_q = 0.015;
+    lime.imbalance_db = 0.3;
+    lime.imbalance_deg = 1.5;
+    lime.phase_noise_dbc_hz = "-88";
+
+    radio_profile bladerf = any;
+    bladerf.name = "bladerf";
+    bladerf.hardware = "bladerf2";
+    bladerf.what = "losses that the time stamps do not show";
+    bladerf.rate_hz = { 521e3, 61.44e6 };
+    bladerf.frequency_hz = { 47e6, 6e9 };
+    bladerf.rx_gain_db = { -15, 60 };
+    bladerf.tx_gain_db = { -23.75, 66 };
+    bladerf.rx_nominal_db = 30;
+    bladerf.tx_nominal_db = 40;
+    bladerf.delays = { { 0, 58 } };
+    bladerf.tx_latency_samples = 2048;
+    bladerf.loss_mode = "frozen_time";
+    bladerf.leakage_db = "-40";
+    bladerf.noise_db = "-68";
+    bladerf.dc_i = 0.015;
+    bladerf.dc_q = -0.01;
+    bladerf.imbalance_db = 0.15;
+    bladerf.imbalance_deg = 0.8;
+    bladerf.phase_noise_dbc_hz = "-92";
+
+    radio_profile hackrf2 = any;
+    hackrf2.name = "hackrf2";
+    hackrf2.hardware = "HackRF One";
+    hackrf2.what = "a pair, each with its own clock";
+    hackrf2.rx_channels = 1;
+    hackrf2.rate_hz = { 1e6, 20e6 };
+    hackrf2.frequency_hz = { 1e6, 6e9 };
+    hackrf2.rx_gain_db = { 0, 116 };
+    hackrf2.tx_gain_db = { 0, 61 };
+    hackrf2.rx_nominal_db = 40;
+    hackrf2.tx_nominal_db = 30;
+    hackrf2.rx_antennas = { "TX/RX" };
+    hackrf2.tx_antennas = { "TX/RX" };
+    hackrf2.native_format = "CS8";
+    hackrf2.mtu = 131072;
+    hackrf2.has_time = false;
+    hackrf2.delays = { { 0, 20.7 } };
+    hackrf2.tx_latency_samples = 16384;
+    hackrf2.clock_error_ppm = 20;
+    hackrf2.loss_mode = "silent";
+    hackrf2.leakage_db = "-30";
+    hackrf2.noise_db = "-45";
+    hackrf2.dc_i = 0.03;
+    hackrf2.dc_q = -0.02;
+    hackrf2.imbalance_db = 0.4;
+    hackrf2.imbalance_deg = 2;
+    hackrf2.adc_bits = 8;
+    hackrf2.phase_noise_dbc_hz = "-80";
+
+    radio_profile hackrf = hackrf2;
+    hackrf.name = "hackrf";
+    hackrf.what = "half duplex: one direction at a time";
+    hackrf.half_duplex = true;
+    hackrf.clock_error_ppm = 0;
+
+    return { ideal, b210, pluto, pluto_tdd, phaser, lime, bladerf, hackrf, hackrf2 };
+}
+
+} // namespace
+
 const std::vector<radio_profile>& radio_profiles()
 {
-    static const std::vector<radio_profile> all = {
-        { "ideal",
-          "simulated",
-          "no flaw, everything supported",
-          2,
-          { 1e3, 200e6 },
-          { 1, 100e9 },
-          { -60, 60 },
-          { -60, 60 },
-          0,
-          0,
-          { "RX" },
-          { "TX" },
-          "CF32",
-          4096,
-          false,
-          true,
-          { { 0, 0 } },
-          0,
-          0,
-          0,
-          0,
-          "overflow",
-          "off",
-          0,
-          "off",
-          0,
-          0,
-          0,
-          0,
-          0,
-          false,
-          0,
-          "off" },
-        { "b210",
-          "B210",
-          "two channels, time stamps, a delay for each rate",
-          2,
-          { 200e3, 61.44e6 },
-          { 50e6, 6e9 },
-          { 0, 76 },
-          { 0, 89.75 },
-          40,
-          60,
-          { "TX/RX", "RX2" },
-          { "TX/RX" },
-          "CS16",
-          2040,
-          false,
-          true,
-          { { 0, 46 }, { 20e6, 165 }, { 50e6, 158 } },
-          5000,
-          1024,
-          0,
-          0,
-          "overflow",
-          "-40",
-          5e-9,
-          "-70",
-          0.01,
-          -0.006,
-          0.1,
-          0.6,
-          12,
-          true,
-          1.19,
-          "-95" },
-        { "pluto",
-          "PlutoSDR",
-          "no time stamps, 4 MS/s at most, random start",
-          1,
-          { 65.1e3, 61.44e6 },
-          { 70e6, 6e9 },
-          { 0, 73 },
-          { -89, 0 },
-          40,
-          -10,
-          { "A_BALANCED" },
-          { "A" },
-          "CS16",
-          8192,
-          false,
-          false,
-          { { 0, 31.4 } },
-          5000,
-          4096,
-          0,
-          4e6,
-          "silent",
-          "-35",
-          3e-9,
-          "-65",
-          0.02,
-          0.01,
-          0.2,
-          1.0,
-          12,
-          true,
-          0,
-          "-90" },
-        { "pluto_tdd",
-          "PlutoSDR",
-          "both directions start on one trigger",
-          1,
-          { 65.1e3, 61.44e6 },
-          { 70e6, 6e9 },
-          { 0, 73 },
-          { -89, 0 },
-          40,
-          -10,
-          { "A_BALANCED" },
-          { "A" },
-          "CS16",
-          8192,
-          false,
-          false,
-          { { 0, 31.4 } },
-          0,
-          0,
-          0,
-          4e6,
-          "silent",
-          "-35",
-          3e-9,
-          "-65",
-          0.02,
-          0.01,
-          0.2,
-          1.0,
-          12,
-          true,
-          0,
-          "-90" },
-        { "lime",
-          "LimeSDR-USB",
-          "time stamps; losses in the stream's status alone",
-          2,
-          { 100e3, 61.44e6 },
-          { 100e3, 3.8e9 },
-          { -12, 61 },
-          { -12, 64 },
-          30,
-          40,
-          { "LNAH", "LNAL", "LNAW" },
-          { "BAND1", "BAND2" },
-          "CS16",
-          4080,
-          false,
-          true,
-          { { 0, 82.25 } },
-          5000,
-          2048,
-          0,
-          0,
-          "status",
-          "-35",
-          4e-9,
-          "-68",
-          -0.02,
-          0.015,
-          0.3,
-          1.5,
-          12,
-          true,
-          0,
-          "-88" },
-        { "bladerf",
-          "bladerf2",
-          "losses that the time stamps do not show",
-          2,
-          { 521e3, 61.44e6 },
-          { 47e6, 6e9 },
-          { -15, 60 },
-          { -23.75, 66 },
-          30,
-          40,
-          { "RX" },
-          { "TX" },
-          "CS16",
-          4096,
-          false,
-          true,
-          { { 0, 58 } },
-          5000,
-          2048,
-          0,
-          0,
-          "frozen_time",
-          "-40",
-          4e-9,
-          "-68",
-          0.015,
-          -0.01,
-          0.15,
-          0.8,
-          12,
-          true,
-          0,
-          "-92" },
-        { "hackrf",
-          "HackRF One",
-          "half duplex: one direction at a time",
-          1,
-          { 1e6, 20e6 },
-          { 1e6, 6e9 },
-          { 0, 116 },
-          { 0, 61 },
-          40,
-          30,
-          { "TX/RX" },
-          { "TX/RX" },
-          "CS8",
-          131072,
-          true,
-          false,
-          { { 0, 20.7 } },
-          5000,
-          16384,
-          0,
-          0,
-          "silent",
-          "-30",
-          5e-9,
-          "-45",
-          0.03,
-          -0.02,
-          0.4,
-          2.0,
-          8,
-          true,
-          0,
-          "-80" },
-        { "hackrf2",
-          "HackRF One",
-          "a pair, each with its own clock (20 ppm)",
-          1,
-          { 1e6, 20e6 },
-          { 1e6, 6e9 },
-          { 0, 116 },
-          { 0, 61 },
-          40,
-          30,
-          { "TX/RX" },
-          { "TX/RX" },
-          "CS8",
-          131072,
-          false,
-          false,
-          { { 0, 20.7 } },
-          5000,
-          16384,
-          20,
-          0,
-          "silent",
-          "-30",
-          5e-9,
-          "-45",
-          0.03,
-          -0.02,
-          0.4,
-          2.0,
-          8,
-          true,
-          0,
-          "-80" },
-        { "phaser",
-          "PlutoSDR+ADF4159",
-          "FMCW front end: the PLL sweeps, both start on "
-          "one trigger",
-          2,
-          { 65.1e3, 61.44e6 },
-          { 70e6, 12e9 },
-          { 0, 73 },
-          { -89, 0 },
-          40,
-          -10,
-          { "A_BALANCED" },
-          { "A" },
-          "CS16",
-          8192,
-          false,
-          false,
-          { { 0, 31.4 } },
-          0,
-          0,
-          0,
-          4e6,
-          "silent",
-          "-35",
-          3e-9,
-          "-60",
-          0.02,
-          0.01,
-          0.2,
-          1.0,
-          12,
-          false,
-          0,
-          "-85" },
-    };
+    static const std::vector<radio_profile> all = make_profiles();
     return all;
 }
 

@@ -20,8 +20,9 @@ namespace {
 
 constexpr int piece_max = 64; // samples that share taps, at most
 constexpr int piece_min = 8;
-constexpr double tap_slack = 1.3e-4; // samples that the delay may be off the taps
-constexpr double knot_s = 200e-6;    // the delay is straight for so long at most
+constexpr double tap_slack = 1.3e-4;  // samples that the delay may be off the taps
+constexpr double knot_s = 200e-6;     // the delay is straight for so long at most
+constexpr double ramp_knot_s = 20e-6; // ... in a sweep
 constexpr std::int64_t knot_max = 2048;
 
 // ---- a path: fractional delay, rotation, sum
@@ -403,6 +404,18 @@ void simulated_radar::configure(const radar_front_end& f, std::int64_t at)
             f.imbalance_rad,
             " rad; expected less than pi / 2");
     require(is_finite(f.dc), "dc is not finite; expected two numbers");
+    require(std::isfinite(f.ramp_hz_per_s),
+            "ramp_hz_per_s is ",
+            f.ramp_hz_per_s,
+            " Hz/s; expected a number, 0 for no ramp");
+    require(f.ramp_hz_per_s == 0 ||
+                (f.ramp_s * f.sample_rate_hz >= 8 && f.ramp_period_s >= f.ramp_s &&
+                 std::isfinite(f.ramp_period_s)),
+            "ramp of ",
+            f.ramp_s,
+            " s each ",
+            f.ramp_period_s,
+            " s; expected 8 samples or more, and no longer than the period");
     require(f.adc_bits >= 0 && f.adc_bits <= 24,
             "adc_bits is ",
             f.adc_bits,
@@ -419,8 +432,9 @@ void simulated_radar::configure(const radar_front_end& f, std::int64_t at)
         d_table = least_squares_table(d_taps, f.occupied_band);
     }
     d_front_end = f;
-    d_knot = piece_max;
-    while (d_knot < knot_max && 2 * d_knot <= knot_s * f.sample_rate_hz)
+    d_knot = f.ramp_hz_per_s ? piece_min : piece_max;
+    while (d_knot < knot_max &&
+           2 * d_knot <= (f.ramp_hz_per_s ? ramp_knot_s : knot_s) * f.sample_rate_hz)
         d_knot *= 2;
     d_lines_from = -1;
 }
@@ -452,17 +466,37 @@ simulated_radar::stretch simulated_radar::stretch_of(std::int64_t n) const
 {
     stretch s{ n / d_knot * d_knot, 0 };
     s.end = s.begin + d_knot;
-    if (d_scene.hold_s > 0) {
-        const double hold = d_scene.hold_s * d_front_end.sample_rate_hz;
-        // a jump closer than 1e-6 samples to a sample counts as on it
-        const double m = std::floor((n + 1e-6) / hold);
-        const auto edge = [&](double i) {
-            return static_cast<std::int64_t>(std::ceil(i * hold - 1e-6));
+    // cut at the edges origin + i period; one closer than 1e-6 samples to a sample counts
+    // as on it
+    const auto cut = [&](double origin, double period) {
+        const double i = std::floor((n + 1e-6 - origin) / period);
+        const auto edge = [&](double k) {
+            return static_cast<std::int64_t>(std::ceil(origin + k * period - 1e-6));
         };
-        s.begin = std::max(s.begin, edge(m));
-        s.end = std::min(s.end, std::max(edge(m + 1), n + 1));
+        s.begin = std::max(s.begin, edge(i));
+        s.end = std::min(s.end, std::max(edge(i + 1), n + 1));
+    };
+    const radar_front_end& f = d_front_end;
+    if (d_scene.hold_s > 0)
+        cut(0, d_scene.hold_s * f.sample_rate_hz);
+    if (f.ramp_hz_per_s != 0) {
+        const double first = static_cast<double>(f.ramp_begin);
+        cut(first, f.ramp_period_s * f.sample_rate_hz);
+        cut(first + f.ramp_s * f.sample_rate_hz, f.ramp_period_s * f.sample_rate_hz);
     }
     return s;
+}
+
+//! Seconds into a ramp at the first sample of a stretch; -1 between ramps.
+double simulated_radar::ramp_time(std::int64_t n) const
+{
+    const radar_front_end& f = d_front_end;
+    if (f.ramp_hz_per_s == 0 || n < f.ramp_begin)
+        return -1;
+    const double since = static_cast<double>(n - f.ramp_begin);
+    const double period = f.ramp_period_s * f.sample_rate_hz;
+    const double u = since - period * std::floor((since + 1e-6) / period);
+    return u < f.ramp_s * f.sample_rate_hz - 1e-6 ? u / f.sample_rate_hz : -1;
 }
 
 vec3 simulated_radar::position(std::int64_t n) const
@@ -493,9 +527,19 @@ void simulated_radar::make_lines(const stretch& s)
         return;
     d_lines_from = s.begin;
     const radar_front_end& f = d_front_end;
-    echo_model model{};
-    model.carrier_hz = f.carrier_hz;
     const double samples = static_cast<double>(s.end - s.begin);
+    const double into_ramp_s = ramp_time(s.begin);
+    // phase of a delay, so many samples after the stretch began
+    const auto cycles_of = [&](double tau_s, double after) {
+        echo_model m{};
+        m.carrier_hz = f.carrier_hz;
+        m.sign = -1;
+        if (into_ramp_s >= 0) {
+            m.carrier_hz += f.ramp_hz_per_s * (into_ramp_s + after / f.sample_rate_hz);
+            m.residual_video_hz_per_s = f.ramp_hz_per_s;
+        }
+        return frequency_cycles(m, 0, tau_s * speed_of_light / 2);
+    };
     d_paths.clear();
     const auto add = [&](double first_s, double last_s, std::complex<double> amplitude) {
         line_of l;
@@ -503,9 +547,8 @@ void simulated_radar::make_lines(const stretch& s)
         l.relative =
             f.clock_error * s.begin - f.delay_samples - first_s * f.sample_rate_hz;
         l.rate = f.clock_error - (last_s - first_s) * f.sample_rate_hz / samples;
-        l.cycles = carrier_cycles(model, first_s * speed_of_light / 2);
-        l.cycle_rate =
-            carrier_cycles(model, (last_s - first_s) * speed_of_light / 2) / samples;
+        l.cycles = cycles_of(first_s, 0);
+        l.cycle_rate = (cycles_of(last_s, samples) - l.cycles) / samples;
         l.amplitude_re = amplitude.real();
         l.amplitude_im = amplitude.imag();
         l.piece = piece_max;
@@ -517,8 +560,8 @@ void simulated_radar::make_lines(const stretch& s)
     // amplitude is put in where it is used
     add(0, 0, f.reference_gain);
     add(f.leakage_delay_s, f.leakage_delay_s, std::polar(f.leakage, f.leakage_phase_rad));
-    // leakage's phase is given, whatever its delay and carrier
-    d_paths.back().cycles = 0;
+    // leakage's phase is given, whatever its delay and carrier; a ramp turns it
+    d_paths.back().cycles += f.carrier_hz * f.leakage_delay_s;
 
     const std::int64_t middle = (s.begin + s.end) / 2;
     const vec3 here = position(middle);

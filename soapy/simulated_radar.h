@@ -26,6 +26,14 @@
 // a = v^2 / R the acceleration of range: 1e-8 m (1e-5 rad at 10 GHz) for 100 m/s at 1 km
 // and 20 MS/s.
 //
+// Front ends that sweep: with ramp_hz_per_s = K the carrier of both directions runs up
+// (or down) from f0 for ramp_s, u seconds into it, and again after each ramp_period_s. An
+// echo is then a beat, as in point_target_source_math.h with phase_sign -1:
+//   f0 tau becomes (f0 + K u) tau - K tau^2 / 2
+// Between ramps the carrier rests at f0. The first tau of a ramp, in which an echo of the
+// rest comes in, is shown as the rest of the ramp. Knots are 20 us apart at most (8
+// samples at least): K h^2 v / (2 c) cycles off, 4e-4 rad for 1 MHz/us at 100 m/s.
+//
 // Fractional delay: an FIR of least squares in the occupied band (least_squares_table of
 // kernels/core), chosen by occupied_band: 8 taps to 0.5, 16 to 0.75, 24 to 0.83, 32 to
 // 0.9. Measured with tones all over the band: -71, -68, -68, -56 dB. Taps are renewed
@@ -95,6 +103,11 @@ struct radar_front_end {
     //! Transmitter minus receiver: frequency (Hz) and phase at time zero.
     double offset_hz = 0;
     double phase_rad = 0;
+    //! Sweep of the carrier (0: none), Hz/s, s; the first begins at sample ramp_begin.
+    double ramp_hz_per_s = 0;
+    double ramp_s = 0;
+    double ramp_period_s = 0;
+    std::int64_t ramp_begin = 0;
     //! Phase that walks: level at an offset, and the loop that holds it (0: none does).
     bool phase_noise = false;
     double phase_noise_dbc_hz = -90;
@@ -182,6 +195,7 @@ private:
     double time_of(std::int64_t n) const;
     vec3 antenna(double t_s) const;
     double delay_s(const vec3& target, std::int64_t n, const stretch& s) const;
+    double ramp_time(std::int64_t n) const;
     stretch stretch_of(std::int64_t n) const;
     void make_lines(const stretch& s);
     void add_path(const transmit_line& line,

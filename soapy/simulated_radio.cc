@@ -163,6 +163,20 @@ std::vector<radio_setting> simulated_radio::settings_of(const radio_profile& p)
           "",
           "part of the sampling rate that what is transmitted fills, at most 0.9",
           {} },
+        { "rf_hz",
+          s::number,
+          n(p.rf_hz),
+          "Hz",
+          "carrier at the antenna, behind a mixer; 0: the transmitter's frequency",
+          {} },
+        { "ramp_hz",
+          s::number,
+          n(p.ramp_hz),
+          "Hz",
+          "the carrier sweeps up by this (down: negative) in both directions; 0: none",
+          {} },
+        { "ramp_s", s::number, "500e-6", "s", "length of a sweep", {} },
+        { "ramp_period_s", s::number, "1.5e-3", "s", "from sweep to sweep", {} },
         { "echo_db", s::text, "0", "dB", "added to all targets, or off", {} },
         { "leakage_db",
           s::text,
@@ -416,7 +430,7 @@ void simulated_radio::take_in(const std::string& key)
         require(number(key) > 0, key, " is ", v, "; expected more than 0");
     } else if (key == "delay_samples" && v != "auto") {
         number(key);
-    } else if (key == "rate_limit_hz" || key == "lo_step_hz" ||
+    } else if (key == "rate_limit_hz" || key == "lo_step_hz" || key == "rf_hz" ||
                key == "positions_sigma_m" || key == "positions_wander_m") {
         require(number(key) >= 0, key, " is ", v, "; expected 0 or more");
     }
@@ -438,7 +452,18 @@ void simulated_radio::configure()
 {
     radar_front_end f;
     f.sample_rate_hz = d_rate;
-    f.carrier_hz = d_tx_hz;
+    const double rf_hz = number("rf_hz");
+    f.carrier_hz = rf_hz > 0 ? rf_hz : d_tx_hz;
+    if (number("ramp_hz") != 0) {
+        require(number("ramp_s") > 0,
+                "ramp_s is ",
+                value("ramp_s"),
+                " s; expected more than 0");
+        f.ramp_hz_per_s = number("ramp_hz") / number("ramp_s");
+        f.ramp_s = number("ramp_s");
+        f.ramp_period_s = number("ramp_period_s");
+        f.ramp_begin = d_ramp_begin;
+    }
     f.occupied_band = number("occupied_band");
     f.delay_samples = delay_samples() + d_fraction;
     f.clock_error = 1e-6 * number("clock_error_ppm");
@@ -626,7 +651,7 @@ void simulated_radio::rebase()
     d_start_s += n / d_rate;
     d_rate = clock_rate();
     d_clock = d_rx_next = d_rx_begin = d_tx_next = d_tx_begin = d_hidden = 0;
-    d_truth_next = d_positions_next = 0;
+    d_truth_next = d_positions_next = d_ramp_begin = 0;
     d_receiving = false;
     d_burst = false;
     d_cycle_begun = false;
@@ -1248,9 +1273,12 @@ void simulated_radio::write_pins(unsigned value)
     if (!(value & 1))
         return;
     begin_clock();
+    const std::int64_t here = clock();
+    d_ramp_begin = here;
+    configure();
     for (command& c : d_commands)
         if (c.begin == at_trigger)
-            c.begin = clock();
+            c.begin = here;
     if (d_tx_triggered) {
         d_tx_triggered = false;
         if (d_cyclic) {
@@ -1264,7 +1292,7 @@ void simulated_radio::write_pins(unsigned value)
             d_held.clear();
         }
     }
-    d_truth.write("trigger", sentence("\"sample\": ", clock()));
+    d_truth.write("trigger", sentence("\"sample\": ", here));
     d_changed.notify_all();
 }
 

@@ -198,6 +198,7 @@ private:
     bool d_dc_automatic = false;
     double d_correction_ppm = 0;
     double d_fraction = 0;
+    std::int64_t d_ramp_begin = 0; // the last trigger
 
     // clock
     long long d_epoch_ns = 0;   // hardware time of sample 0

@@ -385,6 +385,26 @@ def test_a_trigger_starts_both():
         assert not seen[0][1] & SOAPY_SDR_HAS_TIME  # no hardware time
 
 
+def test_phaser_gives_beats(tmp_path):
+    """Zero range lies at the tone that is transmitted, and a target K tau below."""
+    scene = scene_file(tmp_path, targets=[dict(position_m=[0, 60, 0], amplitude=0.3)])
+    rate, tone = 2e6, 100e3
+    with Radio(profile="phaser", rate=rate, scene=scene, leakage_db="off", tx_args=dict(cyclic="true"),
+               ramp_period_s=1e-3, **{**CLEAN, "delay_samples": 0, "noise_db": -60}) as r:
+        for side in (SOAPY_SDR_RX, SOAPY_SDR_TX):
+            r.device.setFrequency(side, 0, 2.2e9)
+            r.activate(side, SOAPY_SDR_WAIT_TRIGGER)
+        assert r.write(np.exp(2j * np.pi * tone / rate * np.arange(20)).astype(np.complex64)) == 20
+        r.device.writeGPIO("MAIN", 1)
+        (x, ), _ = r.read(20000)
+    ramps = x.reshape(10, 2000)
+    spectrum = abs(np.fft.fft(ramps[1:, 100:1000] * np.hanning(900), 1 << 16)).mean(0)
+    beat = np.fft.fftfreq(1 << 16, 1 / rate)[np.argmax(spectrum)]
+    assert abs(beat - (tone - 500e6 / 500e-6 * 2 * 60 / sar.speed_of_light)) < 100
+    rest = abs(np.fft.fft(ramps[1:, 1020:1980] * np.hanning(960), 1 << 16)).mean(0)
+    assert abs(np.fft.fftfreq(1 << 16, 1 / rate)[np.argmax(rest)] - tone) < 100
+
+
 def test_real_time_takes_its_time():
     with Radio(rate=1e6, pace="real_time", **CABLE) as r:
         r.activate(SOAPY_SDR_RX)
