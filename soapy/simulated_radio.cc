@@ -392,9 +392,12 @@ void simulated_radio::take_in(const std::string& key)
             scene.targets = { { { 0, 150, 0 }, 0.1 } };
         else
             scene = read_scene(v);
+        auto radar = std::make_unique<simulated_radar>(scene);
+        radar->set_start(d_start_s);
         const std::lock_guard<std::mutex> r(d_radar_mutex);
-        d_radar = std::make_unique<simulated_radar>(scene);
-        d_radar->set_start(d_start_s);
+        if (d_radar)
+            radar->configure(d_radar->front_end(), d_rx_next);
+        d_radar = std::move(radar);
     } else if (key == "pace") {
         d_clock = clock();
         d_real_time = v == "real_time";

@@ -3,8 +3,11 @@
 
 import itertools
 import json
+import os
+import re
 import shutil
 import subprocess
+import sys
 import time
 
 import numpy as np
@@ -689,3 +692,45 @@ def test_gr_osmosdr():
     tb.connect(source, blocks.head(gr.sizeof_gr_complex, 20000), data)
     tb.run()
     assert np.var(data.data()) == pytest.approx(0.01, rel=0.1)
+
+
+# ---- docs/sarsim.md ---------------------------------------------------------------------
+
+
+def manual():
+    source = os.environ.get("SAR_SOURCE_DIR")
+    if not source:
+        pytest.skip("the source tree is not known (set SAR_SOURCE_DIR)")
+    with open(os.path.join(source, "docs", "sarsim.md"), encoding="utf-8") as f:
+        return f.read()
+
+
+def test_the_manual_has_every_setting_and_profile():
+    text = manual()
+    rows = {}
+    for line in text.splitlines():
+        cells = [c.strip() for c in line.split("|")[1:-1]]
+        if cells and re.fullmatch(r"`\w+`", cells[0]):
+            rows.setdefault(cells[0].strip("`"), []).append(cells[1:])
+    head = next(line for line in text.splitlines() if line.startswith("| setting | ideal"))
+    names = [c.strip() for c in head.split("|")[2:-1]]
+    assert sorted(names) == sorted(PROFILES)
+    devices = [SoapySDR.Device(dict(driver="sarsim", profile=p, id=f"qa{next(IDS)}")) for p in names]
+    for s in devices[0].getSettingInfo():
+        values = [d.readSetting(s.key) for d in devices]
+        if len(set(values)) > 1:
+            assert values in rows[s.key], s.key
+        assert any(s.description in r[-1] for r in rows[s.key]), s.key
+
+
+def test_the_examples_of_the_manual_run(tmp_path):
+    parts = re.findall(r"```python\n(.*?)```", manual(), re.S)
+    assert len(parts) == 2
+    said = [subprocess.run([sys.executable, "-c", p], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+            for p in parts]
+    assert "2000 samples at 1000000 ns" in said[0].stdout, said[0].stderr
+    assert "46 samples late" in said[0].stdout
+    assert "100000 samples, the first tags: ['rx_time', 'rx_rate', 'rx_freq']" in said[1].stdout, said[1].stderr
+    scene = re.search(r"```json\n(.*?)```", manual(), re.S).group(1)
+    (tmp_path / "scene.json").write_text(scene)
+    SoapySDR.Device(dict(driver="sarsim", id="manual", scene=str(tmp_path / "scene.json")))
