@@ -808,7 +808,7 @@ int simulated_radio::activate(direction d, int flags, long long t_ns, std::size_
         }
         const std::int64_t begin = triggered                    ? at_trigger
                                    : timed                      ? sample_of(t_ns)
-                                   : d_real_time && !d_together ? clock()
+                                   : d_real_time && !d_together ? receive_clock()
                                                                 : now;
         d_commands.push_back({ begin, static_cast<std::int64_t>(count), timed });
         d_rx_active = true;
@@ -941,20 +941,26 @@ int simulated_radio::read(cf32* out,
         }
         if (!d_rx_active || d_commands.empty() ||
             d_commands.front().begin == at_trigger || !clock_may_run()) {
-            if (!wait(l, deadline))
-                return SOAPY_SDR_TIMEOUT;
-            continue;
+            if (wait(l, deadline))
+                continue;
+            if (d_rx_active && d_together && !d_together_begun && !d_told_waiting) {
+                d_told_waiting = true;
+                d_say(true,
+                      "start=together: the receiver waits until a transmit stream is "
+                      "active and written to");
+            }
+            return SOAPY_SDR_TIMEOUT;
         }
         command& c = d_commands.front();
         if (!d_receiving) {
             if (c.begin == now)
-                c.begin = clock();
-            else if (c.timed && c.begin < clock()) {
+                c.begin = receive_clock();
+            else if (c.timed && c.begin < receive_clock()) {
                 d_truth.write("late",
                               sentence("\"direction\": \"receive\", \"sample\": ",
                                        c.begin,
                                        ", \"clock\": ",
-                                       clock()));
+                                       receive_clock()));
                 d_commands.pop_front();
                 return SOAPY_SDR_TIME_ERROR;
             }
@@ -1276,7 +1282,7 @@ void simulated_radio::write_pins(unsigned value)
     if (!(value & 1))
         return;
     begin_clock();
-    const std::int64_t here = clock();
+    const std::int64_t here = receive_clock();
     d_ramp_begin = here;
     configure();
     for (command& c : d_commands)

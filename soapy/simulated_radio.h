@@ -7,6 +7,7 @@
 
 #include "radio_profile.h"
 #include "simulated_radar.h"
+#include <algorithm>
 #include <chrono>
 #include <complex>
 #include <condition_variable>
@@ -157,6 +158,7 @@ private:
     std::int64_t sample_of(long long t_ns) const;
     void begin_clock();
     bool clock_may_run();
+    std::int64_t receive_clock() const { return std::max(clock(), d_rx_next); }
     bool wait(lock& l, moment until);
     moment when(std::int64_t n) const;
 
@@ -208,6 +210,7 @@ private:
     moment d_wall;              // ... since then, sample d_wall_sample
     std::int64_t d_wall_sample = 0;
     bool d_together_begun = false;
+    bool d_told_waiting = false;
 
     // receiver
     bool d_rx_open = false, d_rx_active = false;

@@ -247,16 +247,21 @@ def test_untimed_starts_are_drawn_from_the_seed(tmp_path):
                     assert r.activate(side) == 0
                 assert r.write(PULSE) == 400
                 (x, ), _ = r.read(8000)
+                # a further burst is no further start
+                assert r.write(PULSE) == 400
+                (y, ), _ = r.read(2000)
                 r.device.deactivateStream(r.tx)
                 r.device.deactivateStream(r.rx)
-                found.append((begin + delay_of(x)[0], np.angle(np.vdot(PULSE, x[:400]))))
-                begin += 8000
+                found += [begin + delay_of(x)[0], begin + 8000 + delay_of(y)[0]]
+                begin += 10000
         sent = events(truth, "transmit")
-        assert len(sent) == 20
-        for (delay, _), e in zip(found[-20:], sent):
+        assert len(sent) == 40
+        for delay, e in zip(found[-40:], sent):
             assert abs(delay - e["sample"] - e["delay_samples"]) < 0.02
-    assert found[:20] == found[20:]  # the order of activation does not matter
-    offsets = [e["sample"] % 8000 - 1024 for e in sent]
+    assert found[:40] == found[40:]  # the order of activation does not matter
+    assert {e["sample"] % 10000 for e in sent[1::2]} == {8000 + 1024}
+    sent = sent[::2]
+    offsets = [e["sample"] % 10000 - 1024 for e in sent]
     fractions = [e["delay_samples"] - 46 for e in sent]
     assert min(offsets) >= 0 and max(offsets) <= 5000 and np.ptp(offsets) > 3000
     assert min(fractions) >= 0 and max(fractions) < 1 and np.ptp(fractions) > 0.5
@@ -618,7 +623,8 @@ def flowgraph(count, rate=RATE, channels=1, sink_args="", pulse=None, **settings
     """gr-soapy's source and sink, made each by itself; (samples of each channel, tags)."""
     soapy = pytest.importorskip("gnuradio.soapy", reason="gr-soapy is not here")
     settings.setdefault("id", f"qa{next(IDS)}")
-    args = ",".join(f"{k}={v}" for k, v in settings.items())
+    # a thread that waits long for its turn is no underflow
+    args = "underflow_after_s=20," + ",".join(f"{k}={v}" for k, v in settings.items())
     # other arguments, so that SoapySDR makes a second device
     source = soapy.source("driver=sarsim", "fc32", channels, args, "", [""], [""])
     sink = soapy.sink("driver=sarsim", "fc32", 1, f"id={settings['id']}", sink_args, [""], [""])
@@ -692,6 +698,43 @@ def test_gr_osmosdr():
     tb.connect(source, blocks.head(gr.sizeof_gr_complex, 20000), data)
     tb.run()
     assert np.var(data.data()) == pytest.approx(0.01, rel=0.1)
+
+
+@pytest.mark.parametrize("step_hz", [0, 1.19])
+def test_echoes_focus_where_the_target_is(step_hz, tmp_path):
+    """A strip of 2 s from gr-soapy, cut into lines by the truth, back-projected by the book. An LO step is a Doppler shift, and so a displacement."""
+    truth = str(tmp_path / "truth.json")
+    targets = {(2.0, 900.0): 0.05, (-6.0, 1000.0): 0.03}
+    velocity, pri = 20.0, 50000  # a PRF of 200 Hz at 10 MS/s: 0.1 m from pulse to pulse
+    scene = scene_file(tmp_path, trajectory=dict(start_m=[-20, 0, 0], velocity_m_s=[velocity, 0, 0]),
+                       targets=[dict(position_m=[x, y, 0], amplitude=a) for (x, y), a in targets.items()])
+    pulse = np.concatenate([PULSE, np.zeros(pri - 400, np.complex64)])
+    count = 400
+    (x, ), _ = flowgraph((count + 1) * pri, start="together", scene=scene, profile="b210", truth=truth,
+                         leakage_db="off", pulse=pulse, seed=2, lo_step_hz=step_hz)
+    e = events(truth, "transmit")[0]
+    begin = e["sample"] + e["delay_samples"]
+    first = int(begin)
+    lines = np.array([x[first + n * pri:][:1200] for n in range(count)])
+    lines -= lines.mean()  # direct current
+    spectrum = (np.fft.fft(lines, 2048) * np.conj(np.fft.fft(PULSE, 2048)))
+    fine = np.zeros((count, 16 * 2048), complex)
+    fine[:, :1024], fine[:, -1024:] = spectrum[:, :1024], spectrum[:, -1024:]
+    fine = 16 * np.fft.ifft(fine) / 400
+    along = -20 + velocity * (first + np.arange(count) * pri) / RATE
+    for (tx, ty), amplitude in targets.items():
+        # the receiver was tuned from 2.4 GHz: one step
+        tx -= step_hz * sar.speed_of_light / CARRIER * ty / (2 * velocity)
+        px, py = np.meshgrid(tx + np.arange(-15, 16) * 0.1, ty + np.arange(-10, 11) * 2.0, indexing="ij")
+        image = np.zeros(px.shape, complex)
+        for n in range(count):
+            r = np.hypot(px - along[n], py)
+            at = 2 * r / sar.speed_of_light * RATE + begin - first
+            image += fine[n, np.round(16 * at).astype(int)] * np.exp(4j * np.pi * CARRIER * r / sar.speed_of_light)
+        image = abs(image) / count
+        i, j = np.unravel_index(np.argmax(image), image.shape)
+        assert abs(px[i, j] - tx) <= 0.1 and abs(py[i, j] - ty) <= 2
+        assert image.max() == pytest.approx(amplitude, rel=0.05)
 
 
 # ---- docs/sarsim.md ---------------------------------------------------------------------
