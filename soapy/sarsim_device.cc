@@ -551,7 +551,7 @@ public:
     {
         return { { profile().rate_hz.first, profile().rate_hz.last } };
     }
-    //! The band that is transmitted, as a part of the rate, chooses the interpolation.
+    //! Kept, without effect: there is no filter.
     void setBandwidth(const int direction, const std::size_t, const double hz) override
     {
         of(of(direction)).bandwidth_hz = hz;

@@ -447,6 +447,25 @@ def test_retunes_change_phase_and_the_lo_steps():
         assert abs(hz + 3 * 1.19) < 0.01
 
 
+def test_a_pair_of_hackrfs_has_two_clocks():
+    """20 ppm: the delay falls by 0.2 samples in 10000, and the carrier is 20 ppm off."""
+    period = np.concatenate([PULSE, np.zeros(9600, np.complex64)])
+    with Radio(profile="hackrf2", tx_args=dict(cyclic="true"), start="together", **{**CLEAN, **CABLE}) as r:
+        r.activate(SOAPY_SDR_TX)
+        r.activate(SOAPY_SDR_RX)
+        r.write(period)
+        (x, ), _ = r.read(230000)
+    # the carrier's offset is more than the correlation bears
+    assert abs(x[30000:30400]).max() < 1.1
+    offset = CARRIER * 20e-6
+    x = x * np.exp(-2j * np.pi * offset / RATE * np.arange(len(x)))
+    found = np.array([delay_of(x[30000 + 10000 * n:][:10000]) for n in range(20)])
+    slope = np.polyfit(np.arange(20), np.unwrap(found[:, 0], period=10000), 1)[0]
+    assert abs(slope + 0.2) < 0.002
+    # what is left of the carrier is small: the phase stays
+    assert np.ptp(np.unwrap(found[:, 1])) < 0.3
+
+
 def test_profiles_above_their_link_lose_samples(tmp_path):
     truth = str(tmp_path / "truth.json")
     with Radio(profile="pluto", rate=5e6, truth=truth) as r:
