@@ -355,6 +355,39 @@ BOOST_AUTO_TEST_CASE(a_sample_is_the_same_however_it_is_asked_for)
         [](const auto& e) { return has(e.what(), "none of them twice"); });
 }
 
+BOOST_AUTO_TEST_CASE(silence_is_the_same_written_or_not)
+{
+    const auto x = samples_of(tones(0.7), 100);
+    transmit_line gaps, zeros;
+    std::vector<cf32> all(20000, cf32{ 0, 0 });
+    for (int at = 0; at < 19900; at += 397) { // pulses begin anywhere in a piece
+        gaps.write(at, x.data(), x.size());
+        std::copy(x.begin(), x.end(), all.begin() + at);
+    }
+    zeros.write(0, all.data(), all.size());
+    auto f = plain_radio();
+    f.leakage = 0.1;
+    f.delay_samples = 31.4;
+    simulated_radar a(moving(150)), b(moving(150)), c(moving(150));
+    for (simulated_radar* r : { &a, &b, &c })
+        r->configure(f);
+    const auto got = receive(a, gaps, 22000, 22000);
+    const auto same = receive(b, zeros, 22000, 1000);
+    // and as if nothing were left out: a trace of signal, everywhere
+    transmit_line trace;
+    for (cf32& v : all)
+        v.re += 1e-30f;
+    trace.write(0, all.data(), all.size());
+    const auto full = receive(c, trace, 22000, 22000);
+    for (int i = 0; i < 22000; ++i) {
+        BOOST_REQUIRE(got[i].re == same[i].re);
+        BOOST_REQUIRE(got[i].im == same[i].im);
+        BOOST_REQUIRE(std::abs(got[i].re - full[i].re) < 1e-25);
+        BOOST_REQUIRE(std::abs(got[i].im - full[i].im) < 1e-25);
+    }
+    BOOST_TEST(power_of(got) > 0.01);
+}
+
 BOOST_AUTO_TEST_CASE(transmit_end_is_what_a_received_sample_needs)
 {
     for (const double band : { 0.5, 0.75, 0.83, 0.9 })
@@ -650,6 +683,16 @@ BOOST_AUTO_TEST_CASE(the_line_holds_bursts_silence_and_repetitions)
     BOOST_TEST(out[0].re == 3);
     BOOST_TEST(out[1].re == 1);
     BOOST_TEST(!line.read(1000000, 10, out.data()));
+    // zeros that were written are silence as well
+    transmit_line quiet;
+    quiet.write(0, std::vector<cf32>(10, cf32{ 0, 0 }).data(), 10);
+    BOOST_TEST(!quiet.read(0, 10, out.data()));
+    quiet.repeat(10, { { 0, 0 }, { 0, 0 }, { 5, 0 }, { 0, 0 } });
+    BOOST_TEST(!quiet.read(10, 2, out.data()));
+    BOOST_TEST(!quiet.read(10 + 400 + 3, 3, out.data()));
+    BOOST_TEST(quiet.read(10 + 400 + 3, 4, out.data()));
+    BOOST_TEST(out[3].re == 5);
+    BOOST_TEST((out[0].re == 0 && out[1].re == 0 && out[2].re == 0));
     line.forget(34);
     BOOST_TEST(line.held() == 13);
     line.forget(35);

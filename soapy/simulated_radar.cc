@@ -32,7 +32,7 @@ struct path_job {
     const float* re; // window of the transmitter's line
     const float* im;
     std::int64_t window; // its first sample, relative to the first of the region
-    int n;               // samples of the region, a multiple of 64
+    int begin, end;      // samples of the region to work on, multiples of 64
     const float* table;  // [sinc_phases + 2][taps]
     double relative;     // k - n at the first sample of the region, and its rate
     double rate;
@@ -54,7 +54,7 @@ SAR_INTO_CLONE void run_path(const path_job& j)
         turn_re[i] = w.re;
         turn_im[i] = w.im;
     }
-    for (int p = 0; p < j.n; p += j.piece) {
+    for (int p = j.begin; p < j.end; p += j.piece) {
         const double at = j.relative + j.rate * (p + 0.5 * j.piece);
         const double whole = std::floor(at);
         const float place = static_cast<float>((at - whole) * sinc_phases);
@@ -655,16 +655,29 @@ void simulated_radar::add_path(const transmit_line& line,
     d_parts.resize(2 * window);
     if (!line.read(first + low, window, d_window.data()))
         return;
+    // silence before and behind a pulse adds nothing: pieces that see nothing else are
+    // left out
+    const auto silent = [](const cf32& v) { return v.re == 0 && v.im == 0; };
+    const auto heard = std::find_if_not(d_window.begin(), d_window.end(), silent);
+    if (heard == d_window.end())
+        return;
+    const auto last = std::find_if_not(d_window.rbegin(), d_window.rend(), silent);
+    const std::int64_t reach = high - low;
+    const std::int64_t from = std::max<std::int64_t>(
+        0, (heard - d_window.begin() - reach) / piece_max * piece_max);
+    const std::int64_t to =
+        std::min(n, (d_window.rend() - last + piece_max - 1) / piece_max * piece_max);
     float* re = d_parts.data();
     float* im = re + window;
-    for (std::size_t i = 0; i < window; ++i) {
+    for (std::int64_t i = from; i < std::min<std::int64_t>(window, to + reach); ++i) {
         re[i] = d_window[i].re;
         im[i] = d_window[i].im;
     }
     hot().path({ re,
                  im,
                  low,
-                 static_cast<int>(n),
+                 static_cast<int>(from),
+                 static_cast<int>(to),
                  d_table.data(),
                  begin,
                  path.rate,

@@ -7,6 +7,10 @@
 namespace gr {
 namespace sar {
 
+namespace {
+bool is_zero(cf32 v) { return v.re == 0 && v.im == 0; }
+} // namespace
+
 void transmit_line::write(std::int64_t at, const cf32* samples, std::int64_t n)
 {
     const std::lock_guard<std::mutex> lock(d_mutex);
@@ -16,8 +20,14 @@ void transmit_line::write(std::int64_t at, const cf32* samples, std::int64_t n)
             "; expected ",
             d_bursts.empty() ? 0 : d_bursts.back().end,
             ", the end of the burst before it, or later");
-    if (n > 0)
-        d_bursts.push_back({ at, at + n, { samples, samples + n } });
+    if (n <= 0)
+        return;
+    std::int64_t begin = 0, end = n;
+    while (begin < end && is_zero(samples[begin]))
+        ++begin;
+    while (end > begin && is_zero(samples[end - 1]))
+        --end;
+    d_bursts.push_back({ at, at + n, { samples, samples + n }, begin, end });
 }
 
 void transmit_line::repeat(std::int64_t at, std::vector<cf32> samples)
@@ -72,6 +82,7 @@ bool transmit_line::read(std::int64_t first, std::int64_t n, cf32* out) const
     if (b == d_bursts.end() || b->begin >= end)
         return false;
     std::int64_t at = first;
+    bool heard = false;
     for (; b != d_bursts.end() && b->begin < end; ++b) {
         if (b->begin > at) {
             std::memset(out + (at - first), 0, (b->begin - at) * sizeof(cf32));
@@ -82,6 +93,7 @@ bool transmit_line::read(std::int64_t first, std::int64_t n, cf32* out) const
         while (at < last) {
             const std::int64_t from = (at - b->begin) % period;
             const std::int64_t part = std::min(last - at, period - from);
+            heard |= from < b->heard_end && from + part > b->heard_begin;
             std::memcpy(
                 out + (at - first), b->samples.data() + from, part * sizeof(cf32));
             at += part;
@@ -89,7 +101,7 @@ bool transmit_line::read(std::int64_t first, std::int64_t n, cf32* out) const
     }
     if (at < end)
         std::memset(out + (at - first), 0, (end - at) * sizeof(cf32));
-    return true;
+    return heard;
 }
 
 std::int64_t transmit_line::held() const

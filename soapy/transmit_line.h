@@ -34,7 +34,7 @@ public:
 
     /*!
      * \brief Samples [first, first + n) of the line.
-     * \return false when nothing is transmitted then; \p out is not written
+     * \return false when nothing but silence is transmitted then; \p out means nothing
      */
     bool read(std::int64_t first, std::int64_t n, cf32* out) const;
 
@@ -50,6 +50,7 @@ private:
         std::int64_t begin;
         std::int64_t end; // forever: repeated until stopped
         std::vector<cf32> samples;
+        std::int64_t heard_begin, heard_end; // of samples: outside they are zero
     };
 
     mutable std::mutex d_mutex;
