@@ -376,6 +376,67 @@ def test_a_cycle_is_transmitted_again_and_again():
             assert np.abs(x[1000:]).max() == 0
 
 
+def test_gains_frequencies_and_corrections(tmp_path):
+    """A constant transmitted; echo, leakage and noise in their turn."""
+    scene = scene_file(tmp_path, targets=[dict(position_m=[0, 1500, 0], amplitude=0.1)])
+    with Radio(profile="b210", scene=scene, tx_args=dict(cyclic="true"), phase_per_retune="false", lo_step_hz=0,
+               **{**CLEAN, "leakage_db": "off", "dc_i": 0.05}) as r:
+        d = r.device
+        assert (d.getGain(SOAPY_SDR_RX, 0), d.getGain(SOAPY_SDR_TX, 0)) == (40, 60)
+        r.activate(SOAPY_SDR_TX)
+        r.activate(SOAPY_SDR_RX)
+        r.write(np.ones(100, np.complex64), 0)
+        r.read(20000)
+
+        def level(dc=0.05):
+            return np.abs(r.read(2000)[0][0] - dc).mean()
+
+        assert level() == pytest.approx(0.1, rel=1e-3)
+        d.setGain(SOAPY_SDR_RX, 0, 34.0)
+        d.setGain(SOAPY_SDR_TX, 0, 50.0)
+        assert level() == pytest.approx(0.1 * 10**(-16 / 20), rel=1e-3)
+        d.writeSetting("echo_db", "off")
+        d.writeSetting("leakage_db", "-10")
+        assert level() == pytest.approx(10**(-26 / 20), rel=1e-3)
+        # direct current: corrected by hand, and by the device
+        d.setDCOffset(SOAPY_SDR_RX, 0, 0.05)
+        assert level(0) == pytest.approx(10**(-26 / 20), rel=1e-3)
+        d.setDCOffset(SOAPY_SDR_RX, 0, 0)
+        d.setDCOffsetMode(SOAPY_SDR_RX, 0, True)
+        assert level(0) == pytest.approx(10**(-26 / 20), rel=1e-3)
+
+        def hz():
+            (x, ), _ = r.read(2000)
+            return np.polyfit(np.arange(2000) / RATE, np.unwrap(np.angle(x)), 1)[0] / (2 * np.pi)
+
+        assert abs(hz()) < 1
+        d.setFrequency(SOAPY_SDR_TX, 0, CARRIER + 250e3)
+        assert abs(hz() - 250e3) < 1
+        d.setFrequencyCorrection(SOAPY_SDR_RX, 0, 10.0)
+        assert abs(hz() - 250e3 + 10e-6 * CARRIER) < 1
+        d.writeSetting("drift_rad_per_min", "60000")
+        assert abs(hz() - 250e3 + 10e-6 * CARRIER - 1000 / (2 * np.pi)) < 1
+        # further apart than the rate: not received
+        d.setFrequency(SOAPY_SDR_TX, 0, CARRIER + 20e6)
+        assert level(0) == 0
+        # noise follows the receiver's gain alone
+        d.writeSetting("noise_db", "-30")
+        assert np.var(r.read(20000)[0][0]) == pytest.approx(10**(-36 / 10), rel=0.05)
+
+
+def test_a_transmitter_alone_moves_the_clock():
+    d = SoapySDR.Device(dict(driver="sarsim", id=f"qa{next(IDS)}"))
+    d.setSampleRate(SOAPY_SDR_TX, 0, 2e6)
+    tx = d.setupStream(SOAPY_SDR_TX, SOAPY_SDR_CF32, [0])
+    d.activateStream(tx)
+    sent = 0
+    while sent < 4000000:
+        sent += d.writeStream(tx, [np.ones(50000, np.complex64)], 50000, 0).ret
+    # all but what waits in the FIFO has left
+    assert 0 <= sent - d.getHardwareTime() * 2e-3 <= 65536
+    d.closeStream(tx)
+
+
 def test_a_trigger_starts_both():
     with Radio(profile="pluto_tdd", **{**CLEAN, **CABLE, "delay_samples": 31.4}) as r:
         assert r.activate(SOAPY_SDR_RX, SOAPY_SDR_WAIT_TRIGGER) == 0
