@@ -247,3 +247,14 @@ def test_configure_says_what_is_on_and_off(tmp_path, install):
     assert re.search(r"(on |off)  C\+\+ tests: Boost.Test \(libboost-test-dev\)", summary)
     assert re.search(r"on   Python bindings: /\S*python3\S*, pybind11 \d", summary)
     assert "install prefix: " in summary
+
+
+@pytest.mark.skipif(not shutil.which("SoapySDRUtil"),
+                    reason="SoapySDRUtil is not here (soapysdr-tools)")
+def test_simulated_radar_is_found(installed):
+    prefix, env = installed
+    if "SOAPY_SDR_PLUGIN_PATH" not in env:
+        pytest.skip("the simulated radar was not built (libsoapysdr-dev, ENABLE_SOAPY)")
+    done = subprocess.run(["SoapySDRUtil", "--find=driver=sarsim"], env=env, capture_output=True,
+                          text=True)
+    assert "label = sarsim, simulated radar" in done.stdout, done.stdout + done.stderr
