@@ -2,6 +2,7 @@
 """Install to a folder of its own, and use what is there as a user would."""
 import os
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
