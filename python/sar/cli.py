@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: ``gr_sar simulate | info | focus | measure | convert | demo | doctor``."""
+"""The command line: ``gr_sar simulate | info | focus | measure | calibrate | convert | demo |
+doctor``."""
 
 import argparse
 import json
@@ -449,6 +450,12 @@ def do_measure(args):
     return 0 if good else 1
 
 
+def do_calibrate(args):
+    from . import calibrate
+
+    return calibrate.run(args, lambda text: _say(args, text))
+
+
 def do_convert(args):
     from .sigmf_files import write_sigmf
 
@@ -652,6 +659,12 @@ def parser():
     s.add_argument("-o", "--output", required=True, help="base name of the files")
     s.add_argument("--to", default="cf32_le", metavar="TYPE", help="data type to write (complex)")
 
+    from . import calibrate
+
+    s = add("calibrate", do_calibrate, "measure the delay of a radio, in recordings or live",
+            calibrate.TEXT, calibrate.EPILOG)
+    calibrate.add_arguments(s, _setting)
+
     s = add("demo", do_demo, "simulate, focus and measure: the first thing to run")
     s.add_argument("-o", "--output", default="out/demo", help="folder (default %(default)s)")
     s.add_argument("--backend", choices=("auto", "cpu", "cuda", "emulated"), default="auto")
@@ -664,6 +677,7 @@ def parser():
 def main(argv=None):
     """Run the command line; returns the exit status."""
     args = parser().parse_args(argv)
+    args.words = sys.argv[1:] if argv is None else argv
     from gnuradio import gr
 
     # errors of blocks come back as our own sentence; GNU Radio's talk about buffers helps
