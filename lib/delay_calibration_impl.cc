@@ -123,12 +123,14 @@ delay_calibration::make(const acquisition& acq,
     p.search_s = std::max(1.0, 4 / acq->prf_hz);
     if (!file.empty()) {
         const auto folder = std::filesystem::absolute(file).parent_path();
-        require(std::filesystem::is_directory(folder),
+        std::error_code failure;
+        std::filesystem::create_directories(folder, failure);
+        require(!failure && std::filesystem::is_directory(folder),
                 "file is '",
                 file,
                 "', but the folder ",
                 folder.string(),
-                " does not exist; expected a file to write the calibration to");
+                " cannot be made; expected a file to write the calibration to");
     }
     return gnuradio::make_block_sptr<delay_calibration_impl>(
         p, first_pulse_s, file, complete_key(key), command);

@@ -9,7 +9,7 @@ import gnuradio
 import numpy as np
 import pytest
 from gnuradio import blocks, gr, sar
-from gnuradio.sar import calibrate, cli
+from gnuradio.sar import cli
 from gnuradio.sar import calibration as cal
 
 FS, PRI = 2e6, 2000

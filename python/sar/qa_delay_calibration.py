@@ -217,7 +217,7 @@ def test_another_rate_ends_the_flowgraph():
     (dict(first_pulse_s=np.nan), "first_pulse_s is nan"),
     (dict(least_snr_db=3), "least_snr_db is 3"),
     (dict(replica=[1, 2]), "replica has 2 samples, but the waveform"),
-    (dict(file="/no/such/folder/a.json"), "folder /no/such/folder does not exist"),
+    (dict(file="/proc/none/a.json"), "folder /proc/none cannot be made"),
     (dict(key=dict(colour="red")), "key has no field colour; expected: driver"),
     (dict(key=dict(driver=3)), "key.driver is 3; expected text"),
     (dict(key=dict(rx_gain_db="high")), "key.rx_gain_db is high; expected a number"),
