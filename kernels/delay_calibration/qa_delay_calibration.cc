@@ -387,6 +387,20 @@ BOOST_AUTO_TEST_CASE(pulses_that_were_not_sent_are_counted)
     BOOST_TEST(has(e.warnings[0], "6 of 70 pulses were missing"));
 }
 
+BOOST_AUTO_TEST_CASE(a_gap_between_clocks_that_differ)
+{
+    // 40 ppm are 8 samples a PRI, and 32 over the gap: beyond 10 to either side
+    scene s;
+    s.pri = 200000;
+    s.pulses = 17;
+    s.drift = 40e-6 * fs;
+    s.lost = { 8, 9, 10 };
+    const delay_estimate e = measure(params_for(s, 12), s.stream());
+    BOOST_REQUIRE_MESSAGE(e.valid, e.problem);
+    BOOST_TEST(e.pulses_missing == 3);
+    BOOST_TEST(e.drift_samples_per_s == 80, boost::test_tools::tolerance(1e-3));
+}
+
 BOOST_AUTO_TEST_CASE(clipping_is_said)
 {
     scene s;

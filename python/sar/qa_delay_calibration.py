@@ -122,6 +122,23 @@ def test_twenty_starts_land_at_their_range():
         assert abs(found - target_m) < 0.1 * cell_m, (offset, found)
 
 
+def test_corner_reflector_at_a_known_range():
+    range_m, late = 150.0, 321.25
+    radio = ACQ.replace(range_bias_m=late / FS * sar.speed_of_light / 2)
+    source = sar.point_target_source(radio, [(range_m, 0, 0, 0.3)],
+                                     sar.trajectory.straight((0, 0, 0), (0, 0, 0)), 40, 1e-5)
+    block = sar.delay_calibration(
+        ACQ, pulses=32, cable_delay_s=sar.calibration.path_delay_s(reflector_range_m=range_m))
+    tb = gr.top_block()
+    tb.connect(source, blocks.vector_to_stream(8, ACQ.samples), block)
+    tb.run()
+    c = only(block)
+    # range zero at the antenna: the way there and back is not the radio's
+    assert c["delay_s"] * FS == pytest.approx(late, abs=0.02)
+    assert sar.calibration.apply(ACQ, c).range_bias_m == pytest.approx(
+        radio.range_bias_m, abs=0.02 * sar.speed_of_light / 2 / FS)
+
+
 def test_clock_of_the_radio():
     x = stream(137)
     block, _ = run(x, [rx_time(0, 1000, 0.25)], first_pulse_s=1000.25 - 0.5 / 2000)
