@@ -307,6 +307,8 @@ BOOST_AUTO_TEST_CASE(a_reference_channel_takes_the_start_off)
     const delay_estimate e = measure(p, a, &b);
     BOOST_REQUIRE_MESSAGE(e.valid, e.problem);
     BOOST_TEST(std::abs(e.delay_s * fs - 4.3) < 0.03);
+    // of pulses that follow each other, not of those half a turn of the carrier apart
+    BOOST_TEST(std::abs(angle(e.phase_rad - 3.5 - 2 * pi * 30 * 4.3 / fs)) < 0.03);
 }
 
 BOOST_AUTO_TEST_CASE(a_cable_is_not_the_radio)
