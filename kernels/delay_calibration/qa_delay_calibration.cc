@@ -422,10 +422,13 @@ BOOST_AUTO_TEST_CASE(clipping_is_said)
 BOOST_AUTO_TEST_CASE(measured_anew)
 {
     scene s;
+    s.lost = { 5 };
     const samples x = s.stream();
     const auto c = kernel::delay_calibration::make(params_for(s));
     BOOST_TEST(c->take(x.data(), nullptr, static_cast<int>(x.size())));
     const delay_estimate e = c->estimate();
+    BOOST_TEST(e.pulses_missing == 1);
+    s.lost = {};
     s.delay = 700.6;
     const samples y = s.stream();
     BOOST_TEST(c->take(y.data(), nullptr, static_cast<int>(y.size()))); // ignored
@@ -435,6 +438,7 @@ BOOST_AUTO_TEST_CASE(measured_anew)
     BOOST_TEST(c->take(y.data(), nullptr, static_cast<int>(y.size())));
     BOOST_TEST(std::abs(c->estimate().delay_s * fs - 600.6) < 0.03);
     BOOST_TEST(c->estimate().pulses == 64);
+    BOOST_TEST(c->estimate().pulses_missing == 0);
 }
 
 // ---- response ----
