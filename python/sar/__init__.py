@@ -4,6 +4,7 @@
 from gnuradio import gr as _gr  # noqa: F401  base classes must be known first
 
 from .sar_python import *  # noqa: F401,F403
+from . import calibration  # noqa: F401
 from .image_display import image_display  # noqa: F401
 from .image_sink import image_sink  # noqa: F401
 from .recording_source import recording_source  # noqa: F401

@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: ``gr_sar simulate | info | focus | measure | plot | convert | demo | doctor``."""
+"""The command line: ``gr_sar simulate | info | focus | measure | plot | calibrate | convert |
+demo | doctor``."""
 
 import argparse
 import json
@@ -439,6 +440,12 @@ def do_measure(args):
     return 0 if good else 1
 
 
+def do_calibrate(args):
+    from . import calibrate
+
+    return calibrate.run(args, lambda text: _say(args, text))
+
+
 def do_plot(args):
     from .plot import run
 
@@ -646,6 +653,12 @@ def parser():
     s.add_argument("--to", metavar="TYPE", help="data type to write (default: one that keeps each "
                    "sample as it is, else cf32_le)")
 
+    from . import calibrate
+
+    s = add("calibrate", do_calibrate, "measure the delay of a radio, in recordings or live",
+            calibrate.TEXT, calibrate.EPILOG)
+    calibrate.add_arguments(s, _setting)
+
     s = add("demo", do_demo, "simulate, focus and measure: the first thing to run")
     s.add_argument("-o", "--output", default="out/demo", help="folder (default %(default)s)")
     s.add_argument("--backend", choices=("auto", "cpu", "cuda", "emulated"), default="auto")
@@ -658,6 +671,12 @@ def parser():
 def main(argv=None):
     """Run the command line; returns the exit status."""
     args = parser().parse_args(argv)
+def do_calibrate(args):
+    from . import calibrate
+
+    return calibrate.run(args, lambda text: _say(args, text))
+
+
     # what was said about the input, for commands that gr_sar suggests
     args.given = [t for t in (sys.argv[1:] if argv is None else argv)[1:]
                   if t not in ("--json", "--quiet", "--debug")]

@@ -112,3 +112,14 @@ def test_radarsat(tmp_path, radarsat, scene, contrast):
     part = image[232:-232, 87:682]
     assert part.std() / part.mean() > 0.95 * contrast
     assert part.max() / np.median(part) > 200
+
+
+def test_delay_calibration(tmp_path):
+    out = compile_and_run("08_delay_calibration.grc", tmp_path, "-b", "cpu")
+    c = json.loads((out / "delay.json").read_text())
+    assert c["delay_s"] * 2e6 == pytest.approx(1234.5, abs=0.02) and c["pulses"] == 32
+    lines = np.load(out / "range.npy")
+    # leakage and target, 3000 m apart, both late
+    first = lines[0, :1300].argmax()
+    second = 1260 + lines[0, 1260:1300].argmax()
+    assert abs(first - 1234.5) <= 1 and abs(second - 1234.5 - 3000 * 4e6 / 299792458) <= 1

@@ -164,8 +164,12 @@ SOURCE_TO_NOWHERE = VARIABLES + [
     block("blocks_null_source", name="empty", type="complex", vlen="grid.cols"),
     block("blocks_head", name="some", type="complex", vlen="grid.cols", num_items="2 * rows"),
     block("sar_image_quality", name="quality", grid="grid", targets="targets"),
+    block("blocks_null_source", name="silence", type="complex", vlen="1"),
+    block("blocks_head", name="short", type="complex", vlen="1", num_items="1000"),
+    block("sar_delay_calibration", name="calibrate", acq="acq"),
 ]
-EDGES = [("source", 0, "lines", 0), ("empty", 0, "some", 0), ("some", 0, "quality", 0)]
+EDGES = [("source", 0, "lines", 0), ("empty", 0, "some", 0), ("some", 0, "quality", 0),
+         ("silence", 0, "short", 0), ("short", 0, "calibrate", 0)]
 
 
 def environment(folder):
@@ -210,6 +214,7 @@ tb.run()
 assert tb.source.nitems_written(0) == 600
 assert tb.quality.error() == "" and len(tb.quality.reports()) == 2
 assert not tb.quality.reports()[0]["targets"][0]["found"]
+assert "the stream ended" in tb.calibrate.calibrations()[0]["problem"]
 print("ran through")
 """
     (tmp_path / "check.py").write_text(check)
@@ -288,6 +293,8 @@ def test_value_and_code_of_the_others_agree(platform, tmp_path, key, fields):
     ("sar_trajectory_source", dict(prf_hz="0")),
     ("sar_image_quality", dict(carrier_hz="-1")),
     ("sar_image_quality", dict(irw="0")),
+    ("sar_delay_calibration", dict(pulses="3")),
+    ("sar_delay_calibration", dict(reference="True", ambiguity='"first_pulse"')),
     ("sar_azimuth_fft", dict(lines="0")),
     ("sar_azimuth_fft", dict(fft_length="1000")), # less than lines
     ("sar_azimuth_fft", dict(hop="100", direction='"inverse"')),
