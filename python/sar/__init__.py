@@ -5,6 +5,7 @@ from gnuradio import gr as _gr  # noqa: F401  base classes must be known first
 
 from .sar_python import *  # noqa: F401,F403
 from .back_projection_chain import back_projection_chain  # noqa: F401
+from . import calibration  # noqa: F401
 from .image_display import image_display  # noqa: F401
 from .image_sink import image_sink  # noqa: F401
 from .range_doppler_chain import range_doppler_chain  # noqa: F401

@@ -277,3 +277,15 @@ def test_what_the_note_says_to_try(tmp_path, name, change, says):
         first = {"07_chains": "range_doppler.npy"}.get(name, name.split("_", 1)[1] + ".npy")
         images.append(np.abs(np.load(out / first)))
     assert says(*images)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "emulated"])
+def test_delay_calibration(tmp_path, backend):
+    out = compile_and_run("08_delay_calibration.grc", tmp_path, "-b", backend)
+    c = json.loads((out / "delay.json").read_text())
+    assert c["delay_s"] * 2e6 == pytest.approx(1234.5, abs=0.02) and c["pulses"] == 32
+    lines = np.load(out / "range.npy")
+    # leakage and target, 3000 m apart, both late
+    first = lines[0, :1300].argmax()
+    second = 1260 + lines[0, 1260:1300].argmax()
+    assert abs(first - 1234.5) <= 1 and abs(second - 1234.5 - 3000 * 4e6 / 299792458) <= 1
