@@ -673,8 +673,7 @@ def main(argv=None):
     args = parser().parse_args(argv)
     args.words = sys.argv[1:] if argv is None else argv
     # what was said about the input, for commands that gr_sar suggests
-    args.given = [t for t in args.words[1:]
-                  if t not in ("--json", "--quiet", "--debug")]
+    args.given = [t for t in args.words[1:] if t not in ("--json", "--quiet", "--debug")]
     from gnuradio import gr
 
     # errors of blocks come back as our own sentence; GNU Radio's talk about buffers helps
