@@ -671,15 +671,9 @@ def parser():
 def main(argv=None):
     """Run the command line; returns the exit status."""
     args = parser().parse_args(argv)
-def do_calibrate(args):
-    from . import calibrate
-
-    return calibrate.run(args, lambda text: _say(args, text))
-
-
+    args.words = sys.argv[1:] if argv is None else argv
     # what was said about the input, for commands that gr_sar suggests
-    args.given = [t for t in (sys.argv[1:] if argv is None else argv)[1:]
-                  if t not in ("--json", "--quiet", "--debug")]
+    args.given = [t for t in args.words[1:] if t not in ("--json", "--quiet", "--debug")]
     from gnuradio import gr
 
     # errors of blocks come back as our own sentence; GNU Radio's talk about buffers helps
