@@ -19,6 +19,7 @@ set(SAR_COMPOSED_STAGES
 # Host stages: a processing class that runs on the CPU only (sources, measurements).
 set(SAR_HOST_STAGES
     point_target_source
+    pulse_framer
     image_quality)
 
 # Blocks in C++ without a processing class of their own.
