@@ -21,7 +21,8 @@ const pmt::pmt_t status_port = pmt::mp("status");
 const pmt::pmt_t overflow_port = pmt::mp("overflow");
 constexpr double clip_warning = 1e-3; // share of the samples
 
-std::vector<int> input_sizes(const pulse_framer_params& p, const pulse_framer_ports& ports)
+std::vector<int> input_sizes(const pulse_framer_params& p,
+                             const pulse_framer_ports& ports)
 {
     std::vector<int> sizes = { static_cast<int>(ports.real_input ? sizeof(float)
                                                                  : sizeof(gr_complex)) };
@@ -197,12 +198,13 @@ bool pulse_framer_impl::stop()
     try {
         report(d_reported_s, true);
         const framer_status s = status();
-        d_logger->info("{:d} lines, {:d} pulses lost, {:d} holes filled, {:d} numbered by "
-                       "the host's clock",
-                       s.framed,
-                       s.lost,
-                       s.filled,
-                       s.estimated);
+        d_logger->info(
+            "{:d} lines, {:d} pulses lost, {:d} holes filled, {:d} numbered by "
+            "the host's clock",
+            s.framed,
+            s.lost,
+            s.filled,
+            s.estimated);
         if (d_params.whole_samples)
             d_logger->info("lines begin at whole samples: range jitter {:.3g} m rms",
                            s.jitter_rms_samples * speed_of_light /
@@ -277,8 +279,8 @@ int pulse_framer_impl::frame_lines(int noutput_items,
     while (lines < noutput_items) {
         if (const auto number = d_kernel->ready()) {
             if (d_positions >= 0 && !position_there(*number, in)) {
-                if (ended(d_positions) || (detail()->input(d_positions)->done() &&
-                                           in.items[d_positions] == 0))
+                if (ended(d_positions) ||
+                    (detail()->input(d_positions)->done() && in.items[d_positions] == 0))
                     throw std::runtime_error(
                         sentence("the stream of positions ended with pulse ",
                                  static_cast<std::int64_t>(d_positions_taken) - 1,
@@ -299,10 +301,14 @@ int pulse_framer_impl::frame_lines(int noutput_items,
                 double* f = static_cast<double*>(output_items[port]) +
                             static_cast<std::size_t>(lines) * framed_line::facts;
                 const double values[framed_line::facts] = {
-                    static_cast<double>(line.pulse), line.time_s,
-                    static_cast<double>(line.flags), line.jitter_samples,
-                    line.amplitude,                  line.delay_s,
-                    line.phase_rad,                  line.snr_db
+                    static_cast<double>(line.pulse),
+                    line.time_s,
+                    static_cast<double>(line.flags),
+                    line.jitter_samples,
+                    line.amplitude,
+                    line.delay_s,
+                    line.phase_rad,
+                    line.snr_db
                 };
                 std::copy_n(values, framed_line::facts, f);
             }
@@ -350,7 +356,7 @@ int pulse_framer_impl::frame_lines(int noutput_items,
         const std::lock_guard<std::mutex> guard(d_lock);
         d_status = d_kernel->status();
     }
-    report(host_s, false);
+    report(host_s, lines == 0 && finished);
     return lines == 0 && finished ? WORK_DONE : lines;
 }
 
@@ -402,8 +408,8 @@ bool pulse_framer_impl::position_there(std::int64_t line, inputs& in)
     d_group.resize(m);
     while (d_positions_taken < begin + m && in.left(d_positions) > 0) {
         if (d_positions_taken < begin) {
-            const auto n = static_cast<int>(std::min<std::uint64_t>(
-                begin - d_positions_taken, in.left(d_positions)));
+            const auto n = static_cast<int>(
+                std::min<std::uint64_t>(begin - d_positions_taken, in.left(d_positions)));
             in.used[d_positions] += n;
             d_positions_taken += n;
             continue;
@@ -493,7 +499,7 @@ void pulse_framer_impl::report(double host_s, bool last)
     if (!last && d_reported_s >= 0 && host_s - d_reported_s < 1)
         return;
     const framer_status s = d_kernel->status();
-    if (!last && s.samples == 0)
+    if (s.samples == d_reported.samples && d_notices.empty())
         return;
     const auto since = [&](auto member) { return s.*member - d_reported.*member; };
     const std::uint64_t samples = since(&framer_status::samples);

@@ -110,11 +110,11 @@ struct pulse_framer_params {
 struct framed_line {
     static constexpr int facts = 8;
     enum flag : unsigned {
-        hole = 1,          //!< nothing was received: zeros, or the line before (held)
-        held = 2,          //!< the line before stands in its place
-        estimated = 4,     //!< its number was counted by the clock of the host
-        unmeasured = 8,    //!< no reference pulse was found in it
-        partial_sum = 16,  //!< some of the pulses summed were lost
+        hole = 1,         //!< nothing was received: zeros, or the line before (held)
+        held = 2,         //!< the line before stands in its place
+        estimated = 4,    //!< its number was counted by the clock of the host
+        unmeasured = 8,   //!< no reference pulse was found in it
+        partial_sum = 16, //!< some of the pulses summed were lost
     };
 
     std::int64_t pulse = 0; //!< number, counted by time from pulse 0
@@ -127,13 +127,13 @@ struct framed_line {
     double snr_db = 0;
 
     // not in the stream of facts
-    bool anew = false;        //!< begins a stretch of its own: retune, long gap
-    std::int64_t skipped = 0; //!< numbers missing right before it
+    bool anew = false;           //!< begins a stretch of its own: retune, long gap
+    std::int64_t skipped = 0;    //!< numbers missing right before it
     std::int64_t holes_left = 0; //!< of a hole: it and those that follow
-    int step = 0;             //!< counts retunes
-    double frequency_hz = 0;  //!< of the radio, 0: never told
-    int summed = 1;           //!< pulses that went into it
-    std::vector<char> used;   //!< with presum: which of them
+    int step = 0;                //!< counts retunes
+    double frequency_hz = 0;     //!< of the radio, 0: never told
+    int summed = 1;              //!< pulses that went into it
+    std::vector<char> used;      //!< with presum: which of them
 };
 
 //! Counters since start, and the newest measurements.

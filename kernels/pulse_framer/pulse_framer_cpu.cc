@@ -29,12 +29,10 @@ const name_table<framer_alignment, 6> alignments = {
         { framer_alignment::leakage, "leakage" },
         { framer_alignment::burst, "burst" } } }
 };
-const name_table<hole_fill, 3> fills = {
-    "fill",
-    { { { hole_fill::zeros, "zeros" },
-        { hole_fill::hold, "hold" },
-        { hole_fill::skip, "skip" } } }
-};
+const name_table<hole_fill, 3> fills = { "fill",
+                                         { { { hole_fill::zeros, "zeros" },
+                                             { hole_fill::hold, "hold" },
+                                             { hole_fill::skip, "skip" } } } };
 const name_table<framer_correction, 4> corrections = {
     "correct",
     { { { framer_correction::none, "none" },
@@ -47,11 +45,11 @@ const name_table<trigger_edge, 3> edge_names = { "edge",
                                                      { trigger_edge::falling, "falling" },
                                                      { trigger_edge::both, "both" } } } };
 
-constexpr int guard = 16;       // samples that a sub-sample arrival looks at on either side
-constexpr int warm = 8;         // pulses until interval and delay are taken for known
+constexpr int guard = 16; // samples that a sub-sample arrival looks at on either side
+constexpr int warm = 8;   // pulses until interval and delay are taken for known
 constexpr int trend_memory = 32;
-constexpr int strikes = 4;      // intervals in a row that are not that of acq
-constexpr int chunk = 1 << 16;  // samples taken at a time
+constexpr int strikes = 4;     // intervals in a row that are not that of acq
+constexpr int chunk = 1 << 16; // samples taken at a time
 constexpr double stamp_ppm = 100;
 constexpr double regularisation = 1e-3; // of the spectrum divided by, against its peak
 
@@ -62,8 +60,9 @@ sample_time samples_of(std::int64_t seconds, double fraction_s, double rate_hz)
 {
     const long double product = static_cast<long double>(seconds) * rate_hz;
     const long double whole = std::floor(product);
-    return later({ static_cast<std::int64_t>(whole), static_cast<double>(product - whole) },
-                 fraction_s * rate_hz);
+    return later(
+        { static_cast<std::int64_t>(whole), static_cast<double>(product - whole) },
+        fraction_s * rate_hz);
 }
 
 //! What the host's clock says of how many samples were lost.
@@ -95,8 +94,8 @@ public:
             return 0;
         // a recording that is read as fast as it goes, or slower, says nothing
         const int last = d_known - 1;
-        if (last >= 2 && std::abs(d_least[1] - d_least[last]) >
-                             0.05 * (d_begin[1] - d_begin[last]))
+        if (last >= 2 &&
+            std::abs(d_least[1] - d_least[last]) > 0.05 * (d_begin[1] - d_begin[last]))
             return 0;
         return std::max(0.0, (d_now - std::min(d_least[0], d_least[1])) * d_rate_hz);
     }
@@ -278,7 +277,7 @@ private:
 
     // clock of the stamps
     bool d_based = false;
-    radio_time d_base; // time of u = 0
+    radio_time d_base;     // time of u = 0
     bool d_loose = false;  // d_base was set in a segment whose place was not known
     bool d_unsure = false; // u rests on the host's clock
     std::int64_t d_stamp_u = 0;
@@ -330,6 +329,7 @@ private:
     std::vector<float> d_weights;
     std::vector<cf32> d_padded;
     std::vector<cf32> d_pulse_mean;
+    std::vector<gr_complex> d_filter;
     int d_pulse_count = 0;
     struct transforms {
         explicit transforms(int n) : forward(n), inverse(n) {}
@@ -359,29 +359,28 @@ framer::framer(const pulse_framer_params& params)
     check();
     const acquisition& acq = d_p.acq;
     const bool over_delay = !acq.in_frequency_domain();
-    const double pulse_s =
-        acq->wave == waveform::pulsed_lfm
-            ? acq->pulse_length_s
-            : static_cast<double>(d_p.replica.size() / 2) * 2 / d_fs;
+    const double pulse_s = acq->wave == waveform::pulsed_lfm
+                               ? acq->pulse_length_s
+                               : static_cast<double>(d_p.replica.size() / 2) * 2 / d_fs;
     d_start_offset = d_fs * d_p.line_offset_s;
     if (over_delay) {
         d_start_offset += d_fs * 2 * acq->slant_range_first_m / speed_of_light;
         if (acq->pulse_ref == pulse_reference::centre)
             d_start_offset += d_fs * pulse_s / 2;
     }
-    const double band =
-        over_delay ? std::min(0.95, acq.bandwidth_hz() / d_fs) : 0.8; // a beat has no band
+    const double band = over_delay ? std::min(0.95, acq.bandwidth_hz() / d_fs)
+                                   : 0.8; // a beat has no band
     d_taps = std::clamp(2 * static_cast<int>(std::ceil(2.6 / (1 - band))), 32, 128);
     d_beta = sinc_kaiser_beta(d_taps, band);
 
-    const bool has_replica = over_delay ? acq->wave == waveform::pulsed_lfm ||
-                                              !d_p.replica.empty()
-                                        : !d_p.replica.empty();
-    const bool wants = d_p.alignment == framer_alignment::reference ||
-                       d_p.alignment == framer_alignment::leakage ||
-                       d_p.correct != framer_correction::none || d_p.reference_input ||
-                       (d_p.alignment == framer_alignment::automatic &&
-                        !d_p.trigger_input);
+    const bool has_replica =
+        over_delay ? acq->wave == waveform::pulsed_lfm || !d_p.replica.empty()
+                   : !d_p.replica.empty();
+    const bool wants =
+        d_p.alignment == framer_alignment::reference ||
+        d_p.alignment == framer_alignment::leakage ||
+        d_p.correct != framer_correction::none || d_p.reference_input ||
+        (d_p.alignment == framer_alignment::automatic && !d_p.trigger_input);
     if (wants) {
         require(has_replica || d_p.alignment == framer_alignment::automatic,
                 "replica is empty; expected the samples of the transmitted pulse, since "
@@ -476,13 +475,14 @@ void framer::check() const
             "presum is ",
             d_p.presum,
             "; expected 1 with edge 'both', whose ramps alternate");
-    require(d_p.alignment != framer_alignment::automatic || d_p.reference_input ||
-                d_p.trigger_input || !acq.in_frequency_domain() || d_p.start ||
-                !d_p.replica.empty(),
-            "alignment is 'auto', but lines of the waveform ",
-            to_string(acq->wave),
-            " hold no pulse to find; expected trigger_input, reference_input or start, or "
-            "alignment 'scheduled' to count from the first sample");
+    require(
+        d_p.alignment != framer_alignment::automatic || d_p.reference_input ||
+            d_p.trigger_input || !acq.in_frequency_domain() || d_p.start ||
+            !d_p.replica.empty(),
+        "alignment is 'auto', but lines of the waveform ",
+        to_string(acq->wave),
+        " hold no pulse to find; expected trigger_input, reference_input or start, or "
+        "alignment 'scheduled' to count from the first sample");
 }
 
 sample_time framer::origin() const
@@ -498,7 +498,8 @@ sample_time framer::origin() const
                       d_fs);
 }
 
-// ---- what the radio tells ---------------------------------------------------------------
+// ---- what the radio tells
+// ---------------------------------------------------------------
 
 framer::verdict framer::check_stamp(const radio_time& t, const kernel::radio_news& news)
 {
@@ -578,8 +579,8 @@ void framer::tell(const kernel::radio_news& news)
                                           d_fs,
                                           "; give both the same"));
     const bool first = d_delivered == 0;
-    const bool retuned = news.frequency_hz && d_frequency_hz != 0 &&
-                         *news.frequency_hz != d_frequency_hz;
+    const bool retuned =
+        news.frequency_hz && d_frequency_hz != 0 && *news.frequency_hz != d_frequency_hz;
     if (news.frequency_hz)
         d_frequency_hz = *news.frequency_hz;
     const verdict stamp = news.time ? check_stamp(*news.time, news) : verdict::none;
@@ -597,11 +598,11 @@ void framer::tell(const kernel::radio_news& news)
         return;
     const auto settle = static_cast<std::int64_t>(std::ceil(d_p.settle_s * d_fs));
     if (stamp == verdict::good) {
-        const double more =
-            between(samples_of(static_cast<std::int64_t>(news.time->seconds - d_base.seconds),
-                               news.time->fraction_s - d_base.fraction_s,
-                               d_fs),
-                    { end_of_buffer(), 0 });
+        const double more = between(
+            samples_of(static_cast<std::int64_t>(news.time->seconds - d_base.seconds),
+                       news.time->fraction_s - d_base.fraction_s,
+                       d_fs),
+            { end_of_buffer(), 0 });
         const std::int64_t lost = std::llround(std::max(0.0, more));
         if (d_adrift && !news.rate_hz && !retuned) {
             shift(lost);
@@ -720,9 +721,11 @@ std::int64_t framer::resume(sample_time t)
     return n;
 }
 
-// ---- samples in -------------------------------------------------------------------------
+// ---- samples in
+// -------------------------------------------------------------------------
 
-//! What is wrong with the radio's samples, put right; in the reference what concerns both.
+//! What is wrong with the radio's samples, put right; in the reference what concerns
+//! both.
 void framer::condition(const cf32* in, cf32* out, int n, bool echoes)
 {
     if (d_p.full_scale > 0 && echoes) {
@@ -761,7 +764,8 @@ void framer::condition(const cf32* in, cf32* out, int n, bool echoes)
         constexpr int run = 256; // samples from one exact phase to the next
         const complex_double step = std::polar(1.0, 2 * pi * turn);
         for (int i = 0; i < n; i += run) {
-            const double turns = std::fmod(turn * static_cast<double>(d_rotated + i), 1.0);
+            const double turns =
+                std::fmod(turn * static_cast<double>(d_rotated + i), 1.0);
             complex_double w = std::polar(1.0, 2 * pi * turns);
             for (int k = i; k < std::min(n, i + run); ++k, w *= step)
                 out[k] = out[k] * cf32{ static_cast<float>(w.real()),
@@ -897,16 +901,17 @@ void framer::drop_before(std::int64_t u)
 std::int64_t framer::keep_from() const
 {
     // a line may begin before its pulse
-    const auto before = static_cast<std::int64_t>(
-        std::ceil(std::max(0.0, -d_start_offset - d_fs * std::min(0.0, d_p.delay_s)) +
-                  d_fs * std::abs(d_p.reference_delay_s))) +
+    const auto before =
+        static_cast<std::int64_t>(
+            std::ceil(std::max(0.0, -d_start_offset - d_fs * std::min(0.0, d_p.delay_s)) +
+                      d_fs * std::abs(d_p.reference_delay_s))) +
         d_taps + guard + 2;
     std::int64_t keep = end_of_buffer() - before;
     if (!d_found.empty()) {
-        keep = std::min(keep,
-                        std::min(line_start(d_found.front()).whole,
-                                 d_found.front().epoch.whole) -
-                            before);
+        keep = std::min(
+            keep,
+            std::min(line_start(d_found.front()).whole, d_found.front().epoch.whole) -
+                before);
         if (d_found.front().seen.found)
             keep = std::min(keep, d_found.front().seen_at.whole - before);
     }
@@ -927,7 +932,8 @@ std::int64_t framer::keep_from() const
     return keep;
 }
 
-// ---- where pulses are -------------------------------------------------------------------
+// ---- where pulses are
+// -------------------------------------------------------------------
 
 void framer::choose()
 {
@@ -961,12 +967,12 @@ void framer::choose()
             notice("no time stamp at the first sample that can be believed: start is "
                    "counted from the first sample");
     }
-    d_measures = d_arrival && (d_mode == framer_alignment::reference ||
-                               d_mode == framer_alignment::leakage ||
-                               d_p.correct != framer_correction::none ||
-                               d_p.reference_input || automatic);
-    d_reference_used = d_measures && d_p.reference_input &&
-                       d_mode != framer_alignment::leakage;
+    d_measures =
+        d_arrival &&
+        (d_mode == framer_alignment::reference || d_mode == framer_alignment::leakage ||
+         d_p.correct != framer_correction::none || d_p.reference_input || automatic);
+    d_reference_used =
+        d_measures && d_p.reference_input && d_mode != framer_alignment::leakage;
     if (d_mode == framer_alignment::scheduled) {
         d_grid = origin();
         if (d_measures)
@@ -1034,8 +1040,8 @@ bool framer::acquire()
     const int m = d_arrival->replica_samples();
     const int wide = static_cast<int>(std::ceil(d_pri));
     while (end_of_buffer() >= d_search + wide + m) {
-        const arrival a = d_arrival->find(
-            at(measured_stream(), d_search), wide + m, 0, wide);
+        const arrival a =
+            d_arrival->find(at(measured_stream(), d_search), wide + m, 0, wide);
         if (!a.found) {
             ++d_misses;
             if (d_misses == 16)
@@ -1088,8 +1094,8 @@ void framer::detect_measured()
         const std::int64_t n = d_detect;
         const sample_time t = predicted(n);
         const double limit = tolerance();
-        const int half = static_cast<int>(std::ceil(limit)) + 1 +
-                         (d_delay.count < warm ? 4 : 0);
+        const int half =
+            static_cast<int>(std::ceil(limit)) + 1 + (d_delay.count < warm ? 4 : 0);
         if (t.whole - half < d_segment) { // begins before the segment
             d_detect = std::max(n + 1, nearest({ d_segment, 0 }) - 1);
             continue;
@@ -1125,8 +1131,10 @@ void framer::detect_measured()
             miss(n);
             continue;
         }
-        a = d_arrival->find(
-            at(x, low), static_cast<int>(high - low), 0, static_cast<int>(high - low) - m);
+        a = d_arrival->find(at(x, low),
+                            static_cast<int>(high - low),
+                            0,
+                            static_cast<int>(high - low) - m);
         if (!a.found) {
             miss(n);
             continue;
@@ -1180,8 +1188,7 @@ void framer::take(std::int64_t n, sample_time seen_at, const arrival& a)
     p.delay_samples = between(seen_at, grid(n));
     // Where the number of pulses lost was guessed, delay and phase went on by as much as
     // is not known.
-    if (d_guessed &&
-        std::abs(p.delay_samples - d_delay.at(n)) > 4 * a.delay_std_samples)
+    if (d_guessed && std::abs(p.delay_samples - d_delay.at(n)) > 4 * a.delay_std_samples)
         d_delay.go_on_from(n, p.delay_samples);
     d_delay.add(n, p.delay_samples);
     // of the stream as it would be had the slip been known
@@ -1226,8 +1233,7 @@ void framer::miss(std::int64_t n)
     if (by_schedule()) { // the schedule says where it would be
         found_pulse p;
         p.n = n;
-        const double late =
-            d_p.correct == framer_correction::none ? 0.0 : d_delay.at(n);
+        const double late = d_p.correct == framer_correction::none ? 0.0 : d_delay.at(n);
         p.epoch = later(grid(n), late - d_fs * d_p.reference_delay_s);
         p.phase_rad = d_phase.at(n);
         p.delay_samples = d_delay.at(n);
@@ -1249,8 +1255,7 @@ bool framer::lost_unseen(sample_time seen)
     d_found.erase(std::remove_if(d_found.begin(),
                                  d_found.end(),
                                  [&](const found_pulse& p) {
-                                     return line_start(p).whole + d_samples >
-                                            seen.whole;
+                                     return line_start(p).whole + d_samples > seen.whole;
                                  }),
                   d_found.end());
     if (!d_found.empty())
@@ -1275,7 +1280,8 @@ void framer::odd_interval(sample_time seen, double interval_samples)
     const bool same = d_odd > 0 && interval_samples > 0 &&
                       std::abs(interval_samples - d_odd_interval) <= 2 * d_tolerance;
     if (!same)
-        d_odd_from = d_delivered - static_cast<std::uint64_t>(end_of_buffer() - seen.whole);
+        d_odd_from =
+            d_delivered - static_cast<std::uint64_t>(end_of_buffer() - seen.whole);
     d_odd = same ? d_odd + 1 : 1;
     d_odd_interval = interval_samples;
     d_odd_at = seen;
@@ -1310,8 +1316,7 @@ void framer::detect_trigger()
         const auto k = std::max<std::int64_t>(1, std::llround(d / interval()));
         return std::abs(d - k * interval()) <=
                    tolerance() + 1e-3 * (k - 1) * interval() &&
-               (d_p.edge != trigger_edge::both ||
-                (a.rising == b.rising) == (k % 2 == 0));
+               (d_p.edge != trigger_edge::both || (a.rising == b.rising) == (k % 2 == 0));
     };
     const auto give = [&](bool single) {
         const std::int64_t n = number(d_edges.front().at);
@@ -1404,8 +1409,7 @@ void framer::measure(found_pulse& p)
     const sample_time t = later(p.epoch, d_fs * d_p.reference_delay_s);
     const int half = static_cast<int>(std::ceil(d_tolerance)) + 1;
     const std::int64_t low = std::max(d_first, t.whole - half - guard);
-    const std::int64_t high =
-        std::min(end_of_buffer(), t.whole + half + 1 + m + guard);
+    const std::int64_t high = std::min(end_of_buffer(), t.whole + half + 1 + m + guard);
     arrival a;
     if (high - low >= m)
         a = d_arrival->track(at(measured_stream(), low),
@@ -1426,7 +1430,8 @@ void framer::measure(found_pulse& p)
         p.epoch = later(p.seen_at, -d_fs * d_p.reference_delay_s);
 }
 
-// ---- lines ------------------------------------------------------------------------------
+// ---- lines
+// ------------------------------------------------------------------------------
 
 sample_time framer::line_start(const found_pulse& p) const
 {
@@ -1449,12 +1454,11 @@ bool framer::raw_line(framed_line& facts, std::vector<cf32>& line)
         found_pulse p = d_found.front();
         const bool follows = follows_trigger() || d_mode == framer_alignment::burst;
         if (d_measures && follows && !p.seen.found) {
-            const std::int64_t needs = p.epoch.whole + d_arrival->replica_samples() +
-                                       guard +
-                                       static_cast<std::int64_t>(std::ceil(
-                                           d_tolerance +
-                                           d_fs * std::abs(d_p.reference_delay_s))) +
-                                       2;
+            const std::int64_t needs =
+                p.epoch.whole + d_arrival->replica_samples() + guard +
+                static_cast<std::int64_t>(
+                    std::ceil(d_tolerance + d_fs * std::abs(d_p.reference_delay_s))) +
+                2;
             if (needs > end_of_buffer() && !d_closing)
                 return false;
             measure(p);
@@ -1569,15 +1573,14 @@ void framer::build(const found_pulse& p, sample_time start, cf32* out)
         between_samples(d_main, start, out, d_samples);
     }
     // what was lost unseen turned the oscillator of the shift, too
-    double turn = -2 * pi *
-                  std::fmod(d_p.frequency_shift_hz / d_fs * static_cast<double>(d_slip),
-                            1.0);
+    double turn =
+        -2 * pi *
+        std::fmod(d_p.frequency_shift_hz / d_fs * static_cast<double>(d_slip), 1.0);
     const bool phase = d_measures && (d_p.correct == framer_correction::delay_phase ||
                                       d_p.correct == framer_correction::full);
     if (phase)
-        turn -= p.phase_rad + 2 * pi *
-                                  std::fmod(d_p.acq->carrier_hz * d_p.reference_delay_s,
-                                            1.0);
+        turn -= p.phase_rad +
+                2 * pi * std::fmod(d_p.acq->carrier_hz * d_p.reference_delay_s, 1.0);
     if (turn != 0) {
         const lv_32fc_t w(static_cast<float>(std::cos(turn)),
                           static_cast<float>(std::sin(turn)));
@@ -1613,7 +1616,8 @@ void framer::equalise(const found_pulse& p, cf32* line)
     if (p.seen.found && p.seen_at.whole - guard - d_taps / 2 >= d_first &&
         p.seen_at.whole + m + guard + d_taps / 2 < end_of_buffer()) {
         std::vector<cf32> seen(covered);
-        between_samples(measured_stream(), later(p.seen_at, -guard), seen.data(), covered);
+        between_samples(
+            measured_stream(), later(p.seen_at, -guard), seen.data(), covered);
         const complex_double turn = std::polar(1.0, -p.seen.phase_rad);
         const float share = 1.0f / (1 + std::min(d_pulse_count, d_smoothing - 1));
         const cf32 w = share * cf32{ static_cast<float>(turn.real()),
@@ -1624,25 +1628,26 @@ void framer::equalise(const found_pulse& p, cf32* line)
     }
     if (d_pulse_count == 0)
         return;
-    std::vector<gr_complex> filter(length);
-    const gr_complex* f = load(d_pulse_mean.data(), covered, 0);
-    std::copy_n(f, length, filter.begin());
-    float strongest = 0;
-    for (const gr_complex& v : filter)
-        strongest = std::max(strongest, std::norm(v));
-    f = load(d_arrival->replica().data(), m, guard);
-    for (int k = 0; k < length; ++k)
-        filter[k] = f[k] * std::conj(filter[k]) /
-                    (std::norm(filter[k]) +
-                     static_cast<float>(regularisation) * strongest) /
-                    static_cast<float>(length);
-    f = load(line, d_samples, 0);
-    volk_32fc_x2_multiply_32fc(
-        d_fft->inverse.get_inbuf(), f, filter.data(), length);
+    // the mean hardly moves from pulse to pulse: a new filter each time only at first
+    if (d_filter.empty() || d_pulse_count <= d_smoothing || d_pulse_count % 16 == 0) {
+        d_filter.resize(length);
+        const gr_complex* f = load(d_pulse_mean.data(), covered, 0);
+        std::copy_n(f, length, d_filter.begin());
+        float strongest = 0;
+        for (const gr_complex& v : d_filter)
+            strongest = std::max(strongest, std::norm(v));
+        f = load(d_arrival->replica().data(), m, guard);
+        const float floor = static_cast<float>(regularisation) * strongest;
+        const float scale = 1.0f / static_cast<float>(length);
+        for (int k = 0; k < length; ++k)
+            d_filter[k] = f[k] * std::conj(d_filter[k]) *
+                          (scale / (std::norm(d_filter[k]) + floor));
+    }
+    const gr_complex* f = load(line, d_samples, 0);
+    volk_32fc_x2_multiply_32fc(d_fft->inverse.get_inbuf(), f, d_filter.data(), length);
     d_fft->inverse.execute();
-    std::copy_n(reinterpret_cast<const cf32*>(d_fft->inverse.get_outbuf()),
-                d_samples,
-                line);
+    std::copy_n(
+        reinterpret_cast<const cf32*>(d_fft->inverse.get_outbuf()), d_samples, line);
 }
 
 //! Lines of presum pulses: those of one multiple of presum, holes left out of the mean.
@@ -1702,7 +1707,8 @@ bool framer::prepare()
         }
         ++d_mean_count;
         const float share =
-            1.0f / static_cast<float>(std::min<std::uint64_t>(d_mean_count, d_p.suppress));
+            1.0f /
+            static_cast<float>(std::min<std::uint64_t>(d_mean_count, d_p.suppress));
         for (int i = 0; i < d_samples; ++i) {
             d_mean[i] = d_mean[i] + share * (d_line[i] - d_mean[i]);
             d_line[i] = d_line[i] - d_mean[i];
@@ -1758,9 +1764,8 @@ bool framer::next(framed_line& facts, cf32* out)
         facts.frequency_hz = d_facts.frequency_hz;
         facts.summed = 0;
         facts.used.assign(d_p.presum > 1 ? d_p.presum : 0, 0);
-        facts.time_s =
-            d_facts.time_s - static_cast<double>(d_facts.pulse - d_next) * d_p.presum *
-                                 interval() / d_fs;
+        facts.time_s = d_facts.time_s - static_cast<double>(d_facts.pulse - d_next) *
+                                            d_p.presum * interval() / d_fs;
         if (d_p.fill == hole_fill::hold) {
             facts.flags |= framed_line::held;
             std::copy(d_held.begin(), d_held.end(), out);
@@ -1788,8 +1793,7 @@ framer_status framer::status() const
     s.interval_samples = interval();
     s.jitter_rms_samples = s.framed ? std::sqrt(d_jitter2 / s.framed) : 0;
     s.delay_drift_samples_per_s = d_delay.count > 1 ? d_delay.rate * d_fs / d_pri : 0;
-    s.phase_drift_hz =
-        d_phase.count > 1 ? d_phase.rate / (2 * pi) * d_fs / d_pri : 0;
+    s.phase_drift_hz = d_phase.count > 1 ? d_phase.rate / (2 * pi) * d_fs / d_pri : 0;
     if (d_dc_count > 0) {
         s.dc_re = d_dc_sum.real() / d_dc_count;
         s.dc_im = d_dc_sum.imag() / d_dc_count;

@@ -76,10 +76,7 @@ struct trend {
     double value = 0;
     double rate = 0; // per pulse
 
-    double at(std::int64_t m) const
-    {
-        return value + rate * static_cast<double>(m - n);
-    }
+    double at(std::int64_t m) const { return value + rate * static_cast<double>(m - n); }
     void add(std::int64_t m, double v)
     {
         if (count == 0) {

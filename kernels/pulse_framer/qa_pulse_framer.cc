@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define BOOST_TEST_MODULE pulse_framer
-#include "pulse_framer.h"
 #include "../core/constants.h"
 #include "../core/pulse_arrival.h"
-#include "pulse_framer_math.h"
-#include <boost/test/unit_test.hpp>
 #include "../core/qa_tools.h"
+#include "pulse_framer.h"
+#include "pulse_framer_math.h"
 #include <algorithm>
+#include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <complex>
 #include <functional>
@@ -140,8 +140,7 @@ struct radio {
                 for (std::int64_t i = 0; i < n; ++i)
                     t[i] = trigger(u + i);
             }
-            const double host =
-                (u + n) / fs + host_jitter_s * (random() % 1000) / 1000.0;
+            const double host = (u + n) / fs + host_jitter_s * (random() % 1000) / 1000.0;
             std::int64_t done = 0;
             int idle = 0;
             while (done < n) {
@@ -178,8 +177,8 @@ double worst(const std::vector<line_out>& lines,
     for (const line_out& l : lines)
         if (l.good())
             for (std::size_t k = 0; k < l.samples.size(); ++k)
-                w = std::max(
-                    w, std::abs(taken_at(l.samples[k], start(l.facts.pulse) + k)));
+                w = std::max(w,
+                             std::abs(taken_at(l.samples[k], start(l.facts.pulse) + k)));
     return w;
 }
 
@@ -203,12 +202,12 @@ cd pulse(const acquisition& acq, double t)
 }
 
 //! Stream of pulses every pri samples from t0 on, amplitude as a function of the number.
-std::function<cf32(std::int64_t)>
-pulses(const acquisition& acq,
-       double t0,
-       double pri,
-       std::function<cd(std::int64_t)> amplitude = [](std::int64_t) { return cd(1); },
-       double noise = 0)
+std::function<cf32(std::int64_t)> pulses(
+    const acquisition& acq,
+    double t0,
+    double pri,
+    std::function<cd(std::int64_t)> amplitude = [](std::int64_t) { return cd(1); },
+    double noise = 0)
 {
     auto random = std::make_shared<std::mt19937>(7);
     return [=](std::int64_t u) {
@@ -289,16 +288,17 @@ BOOST_AUTO_TEST_CASE(a_fractional_interval_for_a_million_pulses)
         } else {
             r.samples = static_cast<std::int64_t>(1000100 * pri);
             for (int k = 1; k <= 100; ++k)
-                r.losses.push_back({ static_cast<std::int64_t>((k - 1) * 1e4 * pri) + 20000,
-                                     static_cast<std::int64_t>(9975 * pri),
-                                     radio::sign::time });
+                r.losses.push_back(
+                    { static_cast<std::int64_t>((k - 1) * 1e4 * pri) + 20000,
+                      static_cast<std::int64_t>(9975 * pri),
+                      radio::sign::time });
         }
         const auto lines = r.run(*f);
         in_order(lines);
         BOOST_TEST(lines.back().facts.pulse >= 1000000);
         BOOST_TEST(worst(lines, [pri](std::int64_t n) {
-            return static_cast<long double>(pri) * n;
-        }) < 0.02);
+                       return static_cast<long double>(pri) * n;
+                   }) < 0.02);
         BOOST_TEST(f->status().framed == lines.size());
     }
 }
@@ -360,8 +360,8 @@ BOOST_AUTO_TEST_CASE(random_geometries_and_gaps)
         }
         const auto lines = r.run(*f);
         in_order(lines);
-        const long double first = late_s * fs + p.delay_s * fs +
-                                  2 * f1.slant_range_first_m / c * fs;
+        const long double first =
+            late_s * fs + p.delay_s * fs + 2 * f1.slant_range_first_m / c * fs;
         const auto start = [&](std::int64_t n) {
             return first + static_cast<long double>(pri) * n;
         };
@@ -371,8 +371,8 @@ BOOST_AUTO_TEST_CASE(random_geometries_and_gaps)
         // and only lines that a gap meets are missing
         const auto holes = numbers(lines, false);
         for (const std::int64_t n : holes) {
-            const bool hit = std::any_of(
-                r.losses.begin(), r.losses.end(), [&](const radio::loss& l) {
+            const bool hit =
+                std::any_of(r.losses.begin(), r.losses.end(), [&](const radio::loss& l) {
                     return start(n) - 20 < l.at + l.samples &&
                            start(n) + samples + 20 > l.at;
                 });
@@ -402,8 +402,8 @@ BOOST_AUTO_TEST_CASE(dropped_pulses_leave_numbered_holes)
             const auto lines = r.run(*f, &said);
             in_order(lines);
             BOOST_TEST(worst(lines, [pri](std::int64_t n) {
-                return static_cast<long double>(pri) * n;
-            }) < 0.02);
+                           return static_cast<long double>(pri) * n;
+                       }) < 0.02);
             const auto holes = numbers(lines, false);
             if (fill == hole_fill::skip) {
                 BOOST_TEST(holes.empty());
@@ -465,8 +465,8 @@ BOOST_AUTO_TEST_CASE(trigger_edges_to_a_fraction_of_a_sample)
         in_order(lines);
         const double begin = first + (edge == trigger_edge::falling ? 100 : 0);
         BOOST_TEST(worst(lines, [&](std::int64_t n) {
-            return begin + 3.25L + static_cast<long double>(pri) * n;
-        }) < 0.01);
+                       return begin + 3.25L + static_cast<long double>(pri) * n;
+                   }) < 0.01);
         BOOST_TEST(lines.size() >= 297u);
     }
 }
@@ -483,9 +483,9 @@ BOOST_AUTO_TEST_CASE(edges_that_are_missing_or_too_many)
     r.trigger = [](std::int64_t u) {
         const auto n = u / 400;
         if (n == 30 || n == 31)
-            return 0.0f;                     // two edges missing
+            return 0.0f; // two edges missing
         if (n == 50 && u % 400 > 200 && u % 400 < 210)
-            return 1.0f;                     // a glitch
+            return 1.0f;                               // a glitch
         return u % 400 < 100 && u >= 60 ? 1.0f : 0.0f; // the first is cut
     };
     const auto lines = r.run(*f);
@@ -536,7 +536,8 @@ BOOST_AUTO_TEST_CASE(leakage_is_found_wherever_the_stream_begins)
             p.reference_delay_s = 2.5 / fs;
             auto f = kernel::pulse_framer::make(p);
             const double lead = random() % 5000 + (random() % 100) / 100.0;
-            const auto emitted = pulses(p.acq, lead, pri, [](auto) { return 0.3; }, 0.003);
+            const auto emitted = pulses(
+                p.acq, lead, pri, [](auto) { return 0.3; }, 0.003);
             radio r;
             r.stamps = false;
             r.samples = static_cast<std::int64_t>(lead + 100 * pri);
@@ -553,8 +554,8 @@ BOOST_AUTO_TEST_CASE(leakage_is_found_wherever_the_stream_begins)
             BOOST_TEST(lines.front().facts.pulse <= 1);
             if (reference) {
                 BOOST_TEST(worst(lines, [&](std::int64_t n) {
-                    return lead - 2.5L + static_cast<long double>(pri) * n;
-                }) < 0.02);
+                               return lead - 2.5L + static_cast<long double>(pri) * n;
+                           }) < 0.02);
             } else {
                 // the line begins 2.5 samples before the pulse, at range 0
                 const pulse_arrival where(transmitted_pulse(p.acq), 300);
@@ -604,8 +605,7 @@ BOOST_AUTO_TEST_CASE(gaps_of_unknown_length)
             const std::int64_t first = (before + 123 - 10) / pri;
             BOOST_TEST(holes.front() >= first - 1);
             // from the hit pulse to within two intervals after the gap
-            BOOST_TEST(holes.back() <=
-                       (before + 123 + 77 * 800 + 345 - 10) / pri + 2);
+            BOOST_TEST(holes.back() <= (before + 123 + 77 * 800 + 345 - 10) / pri + 2);
             for (const line_out& l : lines)
                 if (!l.good())
                     BOOST_TEST((l.facts.flags & framed_line::estimated) != 0);
@@ -665,9 +665,7 @@ BOOST_AUTO_TEST_CASE(losses_that_nobody_told_of)
         const auto emitted = pulses(p.acq, 20, pri);
         // a tone weaker than the leakage tells where the samples are from
         if (kind == 1 || kind == 3)
-            r.main = [=](std::int64_t u) {
-                return emitted(u) + 0.05f * tone_at(u);
-            };
+            r.main = [=](std::int64_t u) { return emitted(u) + 0.05f * tone_at(u); };
         if (kind == 0)
             r.reference = emitted;
         if (kind == 2)
@@ -682,8 +680,8 @@ BOOST_AUTO_TEST_CASE(losses_that_nobody_told_of)
                 continue;
             // beside the pulse all samples are neighbours of each other
             for (int k = 140; k < 300; ++k) {
-                const double step = taken_at(l.samples[k], 0) -
-                                    taken_at(l.samples[k - 1], 0) - 1;
+                const double step =
+                    taken_at(l.samples[k], 0) - taken_at(l.samples[k - 1], 0) - 1;
                 BOOST_REQUIRE_SMALL(std::remainder(step, 1 / tone), 0.1);
             }
             const double place = taken_at(l.samples[299], 0);
@@ -691,10 +689,9 @@ BOOST_AUTO_TEST_CASE(losses_that_nobody_told_of)
             for (std::int64_t n = 0; n < 330; ++n)
                 nearest = std::min(
                     nearest,
-                    std::abs(std::remainder(
-                        place - static_cast<double>(std::remainder(
-                                    20 + pri * n + 299, 1.0L / tone)),
-                        1 / tone)));
+                    std::abs(std::remainder(place - static_cast<double>(std::remainder(
+                                                        20 + pri * n + 299, 1.0L / tone)),
+                                            1 / tone)));
             BOOST_REQUIRE_SMALL(nearest, 0.35);
         }
         BOOST_TEST(f->status().silent_gaps == 6);
@@ -714,9 +711,12 @@ BOOST_AUTO_TEST_CASE(pulses_that_are_not_sent_are_holes_and_no_loss)
     radio r;
     r.stamps = false;
     r.samples = 200 * 1000;
-    r.main = pulses(p.acq, 100.5, 1000, [](std::int64_t n) {
-        return n == 40 || (n >= 80 && n < 90) ? 0.0 : 1.0;
-    }, 0.01);
+    r.main = pulses(
+        p.acq,
+        100.5,
+        1000,
+        [](std::int64_t n) { return n == 40 || (n >= 80 && n < 90) ? 0.0 : 1.0; },
+        0.01);
     const auto lines = r.run(*f);
     in_order(lines);
     const auto holes = numbers(lines, false);
@@ -761,10 +761,12 @@ BOOST_AUTO_TEST_CASE(stamps_that_cannot_be_true)
         int done = 0;
         while (done < 50000) {
             done += f->feed(x.data(), nullptr, nullptr, 50000 - done, 0);
-            while (f->next(l, line.data())) {}
+            while (f->next(l, line.data())) {
+            }
         }
         f->tell({ at(k * 50000 * 1.0002), std::nullopt, std::nullopt, false, {} });
-        while (f->next(l, line.data())) {}
+        while (f->next(l, line.data())) {
+        }
     }
     BOOST_TEST(f->status().rejected_stamps >= 2);
     BOOST_TEST(has(f->notices().back(), "ppm"));
@@ -994,7 +996,8 @@ BOOST_AUTO_TEST_CASE(summing_before_is_summing_after)
         auto f = kernel::pulse_framer::make(p);
         radio r;
         r.samples = static_cast<std::int64_t>(400 * pri);
-        r.losses = { { 30100, 900, radio::sign::time }, { 80000, 9000, radio::sign::time } };
+        r.losses = { { 30100, 900, radio::sign::time },
+                     { 80000, 9000, radio::sign::time } };
         return r.run(*f);
     };
     const auto one = run(1);
@@ -1014,8 +1017,8 @@ BOOST_AUTO_TEST_CASE(summing_before_is_summing_after)
         BOOST_TEST(s.facts.summed == n);
         BOOST_TEST(s.good() == (n > 0));
         for (int k = 0; k < 64 && n > 0; ++k)
-            BOOST_TEST(std::abs(cd(s.samples[k].re, s.samples[k].im) - sum[k] / double(n)) <
-                       1e-5);
+            BOOST_TEST(std::abs(cd(s.samples[k].re, s.samples[k].im) -
+                                sum[k] / double(n)) < 1e-5);
     }
 }
 
@@ -1118,7 +1121,8 @@ BOOST_AUTO_TEST_CASE(wrong_parameters_are_named)
     BOOST_TEST(wrong([](auto&) {}) == "no error");
     using a = framer_alignment;
     BOOST_TEST(has(wrong([](auto& p) { p.alignment = a::trigger; }), "trigger_input"));
-    BOOST_TEST(has(wrong([](auto& p) { p.alignment = a::reference; }), "reference_input"));
+    BOOST_TEST(
+        has(wrong([](auto& p) { p.alignment = a::reference; }), "reference_input"));
     BOOST_TEST(has(wrong([](auto& p) { p.pri_samples = -3; }), "pri_samples"));
     BOOST_TEST(has(wrong([](auto& p) { p.pri_samples = 50; }), "the pulse has 100"));
     BOOST_TEST(has(wrong([](auto& p) { p.delay_s = NAN; }), "delay_s is nan"));
@@ -1132,6 +1136,7 @@ BOOST_AUTO_TEST_CASE(wrong_parameters_are_named)
     pulse_framer_params p{ acquisition(f) };
     BOOST_TEST(has(sentence_of([&] { kernel::pulse_framer::make(p); }), "'auto'"));
     p.alignment = a::leakage;
-    BOOST_TEST(has(sentence_of([&] { kernel::pulse_framer::make(p); }), "replica is empty"));
+    BOOST_TEST(
+        has(sentence_of([&] { kernel::pulse_framer::make(p); }), "replica is empty"));
     BOOST_TEST(has(sentence_of([] { framer_alignment_from_name("sync"); }), "leakage"));
 }

@@ -13,8 +13,8 @@ namespace sar {
 //! What the block does beside framing.
 struct pulse_framer_ports {
     bool real_input = false; //!< the samples are floats: one channel of a sound card
-    bool positions = false;  //!< antenna positions go in, one a pulse, and out, one a line
-    bool facts = false;      //!< a stream of facts about the lines
+    bool positions = false; //!< antenna positions go in, one a pulse, and out, one a line
+    bool facts = false;     //!< a stream of facts about the lines
     std::string burst_tag = "packet_len"; //!< that begins a buffer, alignment burst
 };
 

@@ -40,9 +40,8 @@ std::vector<cf32> samples_from(const py::object& value)
 {
     if (value.is_none())
         return {};
-    const auto a =
-        py::array_t<std::complex<float>, py::array::c_style | py::array::forcecast>::
-            ensure(value);
+    const auto a = py::array_t<std::complex<float>,
+                               py::array::c_style | py::array::forcecast>::ensure(value);
     if (!a || a.ndim() != 1)
         throw std::invalid_argument("replica is " + std::string(py::str(value)) +
                                     "; expected a list of complex samples");
