@@ -102,6 +102,9 @@ struct pulse_framer_params {
     double settle_s = 0;
     //! Pulses averaged to one line.
     int presum = 1;
+    //! Stop and go: a silence longer than this separates stops, the pulses of a stop are
+    //! averaged to one line, and lines are numbered by stops, s; 0: no stops.
+    double stop_s = 0;
     //! Lines over which the mean line is taken that is subtracted; 0: none.
     int suppress = 0;
 };

@@ -321,10 +321,13 @@ private:
     bool d_waits = false;
     int d_in_sum = 0;
     framed_line d_sum_facts;
+    double d_sum_last_s = 0; // time of the newest pulse in it
+    std::int64_t d_stop = 0;
     std::uint64_t d_mean_count = 0;
     bool d_started = false;
     std::int64_t d_next = 0; // number of the next line
     std::int64_t d_last_raw = 0;
+    double d_last_raw_s = 0;
     bool d_raw_started = false;
     std::vector<float> d_weights;
     std::vector<cf32> d_padded;
@@ -458,6 +461,13 @@ void framer::check() const
     least("full_scale", d_p.full_scale, 0, " (0: not counted)");
     least("settle_s", d_p.settle_s, 0, " s");
     least("presum", d_p.presum, 1, " pulses");
+    least("stop_s", d_p.stop_s, 0, " s (0: no stops)");
+    require(d_p.stop_s == 0 || d_p.presum == 1,
+            "presum is ",
+            d_p.presum,
+            "; expected 1 with stop_s, which sums the pulses of a stop");
+    require(d_p.stop_s == 0 || d_p.edge != trigger_edge::both,
+            "edge is 'both'; expected 'rising' or 'falling' with stop_s");
     least("suppress", d_p.suppress, 0, " lines (0: nothing is subtracted)");
     require(d_p.presum <= 1 << 20, "presum is ", d_p.presum, "; expected at most 2^20");
     if (d_p.start)
@@ -1325,6 +1335,8 @@ void framer::detect_trigger()
         d_edges.pop_front();
         if (!d_found.empty() && d_found.back().n >= n)
             return; // the same pulse again
+        if (d_delay.count > 0 && std::abs(between(t, predicted(n))) > tolerance())
+            d_delay.go_on_from(n, between(t, grid(n)));
         if (!single || d_delay.count > 0)
             d_delay.add(n, between(t, grid(n)));
         if (d_delay.count == warm)
@@ -1358,6 +1370,12 @@ void framer::detect_trigger()
         if (on_grid(d_edges[0], d_edges[1])) {
             d_odd = 0;
             give(false);
+            continue;
+        }
+        // what is lost leaves less than two intervals between edges: this is a silence,
+        // and the grid begins anew
+        if (between(d_edges[1].at, d_edges[0].at) > 2.1 * interval()) {
+            give(true);
             continue;
         }
         if (d_edges.size() < 3) {
@@ -1507,8 +1525,12 @@ bool framer::raw_line(framed_line& facts, std::vector<cf32>& line)
         facts.frequency_hz = d_frequency_hz;
         line.resize(d_samples);
         build(p, start, line.data());
-        if (d_raw_started)
+        // between stops nothing is sent
+        const bool between_stops =
+            d_p.stop_s > 0 && facts.time_s - d_last_raw_s > d_p.stop_s;
+        if (d_raw_started && !between_stops)
             d_status.lost += std::max<std::int64_t>(0, p.n - d_last_raw - 1);
+        d_last_raw_s = facts.time_s;
         d_raw_started = true;
         d_last_raw = p.n;
         d_jitter2 += jitter * jitter;
@@ -1653,13 +1675,16 @@ void framer::equalise(const found_pulse& p, cf32* line)
 //! Lines of presum pulses: those of one multiple of presum, holes left out of the mean.
 bool framer::summed(framed_line& facts)
 {
-    if (d_p.presum == 1)
+    const bool stops = d_p.stop_s > 0;
+    if (d_p.presum == 1 && !stops)
         return raw_line(facts, d_line);
     const int m = d_p.presum;
     const auto finish = [&] {
         facts = d_sum_facts;
         facts.summed = d_in_sum;
-        if (d_in_sum < m)
+        if (stops)
+            facts.pulse = d_stop++;
+        else if (d_in_sum < m)
             facts.flags |= framed_line::partial_sum;
         const float scale = 1.0f / static_cast<float>(d_in_sum);
         for (int i = 0; i < d_samples; ++i)
@@ -1675,21 +1700,25 @@ bool framer::summed(framed_line& facts)
             d_waits = true;
         }
         const framed_line& w = d_waiting_facts;
-        if (d_in_sum > 0 && (group(w.pulse) != d_sum_facts.pulse || w.anew))
+        const bool apart = stops ? w.time_s - d_sum_last_s > d_p.stop_s
+                                 : group(w.pulse) != d_sum_facts.pulse || w.anew;
+        if (d_in_sum > 0 && apart)
             return finish();
         if (d_in_sum == 0) {
             d_sum_facts = w;
             d_sum_facts.pulse = group(w.pulse);
-            d_sum_facts.used.assign(m, 0);
+            d_sum_facts.used.assign(stops ? 0 : m, 0);
             d_sum.assign(d_samples, cf32{ 0, 0 });
         }
         for (int i = 0; i < d_samples; ++i)
             d_sum[i] = d_sum[i] + d_waiting[i];
-        d_sum_facts.used[w.pulse % m] = 1;
+        if (!stops)
+            d_sum_facts.used[w.pulse % m] = 1;
+        d_sum_last_s = w.time_s;
         d_sum_facts.flags |= w.flags;
         ++d_in_sum;
         d_waits = false;
-        if (w.pulse % m == m - 1)
+        if (!stops && w.pulse % m == m - 1)
             return finish();
     }
 }

@@ -1023,6 +1023,48 @@ BOOST_AUTO_TEST_CASE(summing_before_is_summing_after)
     }
 }
 
+BOOST_AUTO_TEST_CASE(stops_of_a_rail)
+{
+    // 20 pulses at a stop, silence between: one line a stop, the mean of its pulses
+    const double pri = 400;
+    for (const double silence : { 5.3, 123.4 }) {
+        pulse_framer_params p{ acquisition(fields(100, fs / pri)) };
+        p.alignment = framer_alignment::trigger;
+        p.trigger_input = true;
+        p.stop_s = 3 * pri / fs;
+        auto f = kernel::pulse_framer::make(p);
+        radio r;
+        const double period = (20 + silence) * pri;
+        r.samples = static_cast<std::int64_t>(7 * period);
+        const auto stop = [=](std::int64_t u) {
+            return static_cast<int>((u - 30 + 200) / period);
+        };
+        const auto in_stop = [=](std::int64_t u) {
+            return (u - 30 + 200) - stop(u) * period - 200; // since its first pulse
+        };
+        r.trigger = [=](std::int64_t u) {
+            const double t = in_stop(u);
+            return u >= 0 && t > -100 && t < 19.5 * pri ? std::fmod(t + pri, pri) < 50
+                                                        : 0.0f;
+        };
+        // the number of the stop, and noise whose mean over a stop is 0
+        r.main = [=](std::int64_t u) {
+            const int n = static_cast<int>(std::floor((in_stop(u) + 10) / pri));
+            return cf32{ static_cast<float>(stop(u)), n % 2 ? 1.0f : -1.0f };
+        };
+        const auto lines = r.run(*f);
+        BOOST_REQUIRE_EQUAL(lines.size(), 7u);
+        for (int k = 0; k < 7; ++k) {
+            BOOST_TEST(lines[k].facts.pulse == k);
+            BOOST_TEST(lines[k].facts.summed == 20);
+            BOOST_TEST(std::abs(lines[k].samples[40].re - k) < 1e-3);
+            BOOST_TEST(std::abs(lines[k].samples[40].im) < 1e-3);
+        }
+        BOOST_TEST(f->status().lost == 0);
+        BOOST_TEST(f->status().silent_gaps == 0);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(inputs_are_put_right)
 {
     const auto first = [](pulse_framer_params p, cf32 value) {

@@ -117,6 +117,7 @@ void bind_pulse_framer(py::module& m)
                       double full_scale,
                       double settle_s,
                       const py::object& presum,
+                      double stop_s,
                       const py::object& suppress,
                       const std::string& burst_tag) {
               pulse_framer_params p{ acq };
@@ -147,6 +148,7 @@ void bind_pulse_framer(py::module& m)
               p.full_scale = full_scale;
               p.settle_s = settle_s;
               p.presum = whole("presum", presum);
+              p.stop_s = stop_s;
               p.suppress = whole("suppress", suppress);
               return block::make(
                   p, whole("lines", lines), { real_input, positions, facts, burst_tag });
@@ -183,6 +185,7 @@ void bind_pulse_framer(py::module& m)
           py::arg("full_scale") = 0.999,
           py::arg("settle_s") = 0.0,
           py::arg("presum") = 1,
+          py::arg("stop_s") = 0.0,
           py::arg("suppress") = 0,
           py::arg("burst_tag") = "packet_len",
           doc_pulse_framer_make);
