@@ -110,6 +110,63 @@ private:
     double d_now = 0;
 };
 
+/*!
+ * \brief DC of the receiver, undisturbed by pulses.
+ *
+ * The mean of a chirp is not 0: it passes the frequency 0. But it is there for a moment
+ * only, and elsewhere the mean over a few samples is near 0. So: the median of such
+ * means, part by part, over the newest 65536 samples.
+ */
+class dc_estimate
+{
+public:
+    void add(const cf32* x, int n)
+    {
+        for (int i = 0; i < n; ++i) {
+            d_sum = d_sum + x[i];
+            if (++d_in_sum < length)
+                continue;
+            const cf32 mean = (1.0f / length) * d_sum;
+            if (d_re.size() < kept) {
+                d_re.push_back(mean.re);
+                d_im.push_back(mean.im);
+            } else {
+                d_re[d_next % kept] = mean.re;
+                d_im[d_next % kept] = mean.im;
+            }
+            ++d_next;
+            d_sum = { 0, 0 };
+            d_in_sum = 0;
+        }
+        // often at first, then every so often
+        if (d_next > d_done && (d_next < kept || d_next - d_done >= kept / 16)) {
+            d_done = d_next;
+            d_value = { median(d_re), median(d_im) };
+        } else if (d_next == 0 && d_in_sum > 0)
+            d_value = (1.0f / static_cast<float>(d_in_sum)) * d_sum;
+    }
+    cf32 value() const { return d_value; }
+
+private:
+    static constexpr int length = 64;
+    static constexpr std::size_t kept = 1024;
+
+    float median(const std::vector<float>& values)
+    {
+        d_sorted = values;
+        const auto middle = d_sorted.begin() + d_sorted.size() / 2;
+        std::nth_element(d_sorted.begin(), middle, d_sorted.end());
+        return *middle;
+    }
+
+    cf32 d_sum{ 0, 0 };
+    int d_in_sum = 0;
+    std::vector<float> d_re, d_im, d_sorted;
+    std::size_t d_next = 0;
+    std::size_t d_done = 0;
+    cf32 d_value{ 0, 0 };
+};
+
 class framer final : public kernel::pulse_framer
 {
 public:
@@ -284,6 +341,8 @@ private:
     double d_stamp_ratio = 0;
     int d_stamp_same = 0;
     double d_frequency_hz = 0;
+    double d_first_frequency_hz = 0;
+    double d_after_hz = 0;
     int d_step = 0;
     host_clock d_host;
 
@@ -342,8 +401,7 @@ private:
     std::unique_ptr<transforms> d_fft;
 
     // conditioning
-    complex_double d_dc_sum = 0;
-    double d_dc_count = 0;
+    dc_estimate d_dc;
     std::int64_t d_rotated = 0; // u without slip
 
     framer_status d_status;
@@ -591,11 +649,11 @@ void framer::tell(const kernel::radio_news& news)
     const bool first = d_delivered == 0;
     const bool retuned =
         news.frequency_hz && d_frequency_hz != 0 && *news.frequency_hz != d_frequency_hz;
-    if (news.frequency_hz)
-        d_frequency_hz = *news.frequency_hz;
-    const verdict stamp = news.time ? check_stamp(*news.time, news) : verdict::none;
+    if (news.frequency_hz && d_frequency_hz == 0)
+        d_frequency_hz = d_first_frequency_hz = *news.frequency_hz;
     if (retuned)
-        ++d_step;
+        d_after_hz = *news.frequency_hz; // holds when the lines before it are out
+    const verdict stamp = news.time ? check_stamp(*news.time, news) : verdict::none;
     if (news.burst_samples && d_p.alignment == framer_alignment::burst) {
         close(true, 0, 0, false);
         d_next_burst_pulses =
@@ -621,8 +679,9 @@ void framer::tell(const kernel::radio_news& news)
         }
         if (lost > 0 || retuned)
             close(true, lost, retuned ? settle : 0, retuned);
-    } else if (stamp == verdict::none && news.time) {
-        // believed, and nothing was lost
+    } else if (stamp == verdict::none && news.time) { // believed, and nothing was lost
+        if (retuned)
+            close(true, 0, settle, true);
     } else if (news.gap || news.rate_hz || retuned) {
         close(false, 0, retuned ? settle : 0, retuned);
     }
@@ -640,12 +699,7 @@ void framer::close(bool known, std::int64_t lost, std::int64_t settle, bool anew
             notice("a gap of unknown length before sample ", d_delivered);
     }
     if (anew)
-        notice("the radio is at ",
-               d_frequency_hz,
-               " Hz from sample ",
-               d_delivered,
-               " on: step ",
-               d_step);
+        notice("the radio is at ", d_after_hz, " Hz from sample ", d_delivered, " on");
     if (d_closing) { // two gaps without a sample between them
         d_after.known = d_after.known && known;
         d_after.lost += lost;
@@ -674,8 +728,11 @@ void framer::open()
     d_search = u;
     d_misses = 0;
     d_trigger_seen = false;
-    if (d_after.anew) // another frequency has another phase
+    if (d_after.anew) { // another frequency has another phase
         d_phase.count = 0;
+        d_frequency_hz = d_after_hz;
+        ++d_step;
+    }
     if (d_p.alignment == framer_alignment::burst) {
         d_adrift = false;
         d_numbered = true;
@@ -755,19 +812,10 @@ void framer::condition(const cf32* in, cf32* out, int n, bool echoes)
     else
         std::copy(in, in + n, out);
     if (d_p.remove_dc && echoes) {
-        complex_double sum = 0;
-        for (int i = 0; i < n; ++i)
-            sum += complex_double(out[i].re, out[i].im);
-        d_dc_sum += sum;
-        d_dc_count += n;
-        const cf32 dc = { static_cast<float>(d_dc_sum.real() / d_dc_count),
-                          static_cast<float>(d_dc_sum.imag() / d_dc_count) };
+        d_dc.add(out, n);
+        const cf32 dc = d_dc.value();
         for (int i = 0; i < n; ++i)
             out[i] = out[i] - dc;
-        if (d_dc_count > 64 * d_pri) {
-            d_dc_sum *= 0.5;
-            d_dc_count *= 0.5;
-        }
     }
     if (d_p.frequency_shift_hz != 0) {
         const double turn = -d_p.frequency_shift_hz / d_fs;
@@ -1600,9 +1648,12 @@ void framer::build(const found_pulse& p, sample_time start, cf32* out)
         std::fmod(d_p.frequency_shift_hz / d_fs * static_cast<double>(d_slip), 1.0);
     const bool phase = d_measures && (d_p.correct == framer_correction::delay_phase ||
                                       d_p.correct == framer_correction::full);
-    if (phase)
-        turn -= p.phase_rad +
-                2 * pi * std::fmod(d_p.acq->carrier_hz * d_p.reference_delay_s, 1.0);
+    if (phase) {
+        // of the path of the reference, at the frequency of this step
+        const double carrier_hz =
+            d_p.acq->carrier_hz + (d_frequency_hz - d_first_frequency_hz);
+        turn -= p.phase_rad + 2 * pi * std::fmod(carrier_hz * d_p.reference_delay_s, 1.0);
+    }
     if (turn != 0) {
         const lv_32fc_t w(static_cast<float>(std::cos(turn)),
                           static_cast<float>(std::sin(turn)));
@@ -1823,10 +1874,8 @@ framer_status framer::status() const
     s.jitter_rms_samples = s.framed ? std::sqrt(d_jitter2 / s.framed) : 0;
     s.delay_drift_samples_per_s = d_delay.count > 1 ? d_delay.rate * d_fs / d_pri : 0;
     s.phase_drift_hz = d_phase.count > 1 ? d_phase.rate / (2 * pi) * d_fs / d_pri : 0;
-    if (d_dc_count > 0) {
-        s.dc_re = d_dc_sum.real() / d_dc_count;
-        s.dc_im = d_dc_sum.imag() / d_dc_count;
-    }
+    s.dc_re = d_dc.value().re;
+    s.dc_im = d_dc.value().im;
     return s;
 }
 

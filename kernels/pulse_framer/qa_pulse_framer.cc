@@ -913,6 +913,7 @@ BOOST_AUTO_TEST_CASE(a_retune_discards_and_counts_a_step)
         ++lines_of[l.facts.step];
         begun += l.facts.anew;
         BOOST_TEST(l.facts.frequency_hz == 2.4e9 + l.facts.step * 5e6);
+        BOOST_TEST(l.facts.step == l.facts.pulse / 10);
         // 700 samples after the retune
         BOOST_TEST((l.facts.step == 0 || l.facts.pulse % 10 >= 2));
     }

@@ -288,6 +288,9 @@ def test_value_and_code_of_the_others_agree(platform, tmp_path, key, fields):
     ("sar_trajectory_source", dict(prf_hz="0")),
     ("sar_image_quality", dict(carrier_hz="-1")),
     ("sar_image_quality", dict(irw="0")),
+    ("sar_pulse_framer", dict(lines="0")),
+    ("sar_pulse_framer", dict(alignment='"trigger"')), # without a trigger input
+    ("sar_pulse_framer", dict(presum="0")),
     ("sar_azimuth_fft", dict(lines="0")),
     ("sar_azimuth_fft", dict(fft_length="1000")), # less than lines
     ("sar_azimuth_fft", dict(hop="100", direction='"inverse"')),

@@ -214,6 +214,65 @@ def test_images_after_drops(scene):
     assert last["framed"] == (~hole).sum() and last["locked"]
 
 
+def test_dc_of_the_receiver(scene):
+    """0.7 of full scale: the same image but for -50 dB."""
+    acq, main, _, _ = scene
+    kw = dict(alignment="leakage", positions=True, reference_delay_s=LEAK / FS, full_scale=0)
+    clean = image(acq, sar.pulse_framer(acq, 100, **kw), main, [])
+    framer = sar.pulse_framer(acq, 100, remove_dc=True, **kw)
+    got = image(acq, framer, main + 0.7 - 0.2j, [])
+    error = np.sum(np.abs(got - clean) ** 2) / np.sum(np.abs(clean) ** 2)
+    assert 10 * np.log10(error) < -50
+    assert abs(framer.status()["dc"] - (0.7 - 0.2j)) < 0.02
+
+
+def test_frequency_steps_add_up():
+    """22 steps of 5 MHz with another phase and delay each: one profile of 110 MHz."""
+    steps, step_hz, target_m = 22, 5e6, 900.0
+    acq = acquisition(samples=900, slant_range_first_m=0.0)
+    rng = np.random.default_rng(2)
+    n = 6 # pulses a step
+    main, reference, tags, at = [], [], [], 0
+    for k in range(steps):
+        f = acq.carrier_hz + k * step_hz
+        total = int((n + 0.5) * PRI) + rng.integers(500)
+        starts = rng.uniform(0, PRI / 2) + PRI * np.arange(n)
+        phase = np.exp(2j * np.pi * rng.uniform())
+        cable = CABLE / FS
+        reference.append(pulses(acq, total, starts + CABLE,
+                                phase * np.exp(-2j * np.pi * f * cable)))
+        main.append(pulses(acq, total, starts + 2 * target_m / C * FS,
+                           phase * np.exp(-4j * np.pi * f * target_m / C)))
+        tags += [tag(at, "rx_rate", pmt.from_double(FS)), tag(at, "rx_freq", pmt.from_double(f))]
+        at += total
+    framer = sar.pulse_framer(acq, 100, "reference", reference_input=True, smoothing=4,
+                              reference_delay_s=CABLE / FS, correct="delay_phase", fill="skip")
+    got, out_tags, _, _ = run(framer, np.concatenate(main), [np.concatenate(reference)], tags=tags)
+    frames = of(out_tags, "sar_frame")
+    assert [f["step"] for _, f in frames] == list(range(steps))
+    assert [f["frequency_hz"] for _, f in frames] == [acq.carrier_hz + k * step_hz
+                                                      for k in range(steps)]
+    assert all(not f["continues"] for _, f in frames)
+    assert np.diff([o for o, _ in frames]).tolist() == [n] * (steps - 1)
+    # the echo of each step: one value, its phase that of the range alone
+    t = (np.arange(400) - 200) / FS
+    replica = np.exp(1j * np.pi * acq.chirp_rate_hz_per_s * t**2)
+    whole = int(round(2 * target_m / C * FS))
+    ends = [o for o, _ in frames[1:]] + [len(got)]
+    values = np.array([np.vdot(replica, got[o:e, whole : whole + 400].mean(axis=0)) / 400
+                       for (o, _), e in zip(frames, ends)])
+    r = np.linspace(-6, 6, 4801)
+    f = acq.carrier_hz + step_hz * np.arange(steps)
+    profile = np.abs(np.exp(4j * np.pi * np.outer(target_m + r, f) / C) @ values)
+    ideal = np.abs(np.exp(4j * np.pi * np.outer(r, f) / C).sum(axis=1))
+
+    def pslr(x):
+        null = C / (2 * steps * step_hz)
+        return 20 * np.log10(x[np.abs(r) > null].max() / x.max())
+    assert abs(r[profile.argmax()]) < 0.02
+    assert abs(pslr(profile) - pslr(ideal)) < 0.3
+
+
 def test_presum_takes_the_mean_position(scene):
     acq, main, _, _ = scene
     framer = sar.pulse_framer(acq, 10, "scheduled", start=(7, 0.5 + LEAD / FS),
