@@ -620,7 +620,8 @@ framer::verdict framer::check_stamp(const radio_time& t, const kernel::radio_new
                            ? d_stamp_same + 1
                            : 0;
         d_stamp_ratio = ratio;
-        if (d_stamp_same >= 2 && ratio < 0.5)
+        const bool alone = !news.rate_hz && !news.gap && !news.burst_samples;
+        if (d_stamp_same >= 2 && ratio < 0.5 && alone)
             return reject("since the last one ",
                           since,
                           " samples came, ",
@@ -654,11 +655,31 @@ void framer::tell(const kernel::radio_news& news)
     if (retuned)
         d_after_hz = *news.frequency_hz; // holds when the lines before it are out
     const verdict stamp = news.time ? check_stamp(*news.time, news) : verdict::none;
-    if (news.burst_samples && d_p.alignment == framer_alignment::burst) {
-        close(true, 0, 0, false);
-        d_next_burst_pulses =
-            std::max(1, static_cast<int>(std::lround(*news.burst_samples / d_pri)));
-        if (d_main.size() == d_skip)
+    std::int64_t lost = 0; // as far as stamps tell
+    if (stamp == verdict::good)
+        lost = std::llround(std::max(
+            0.0,
+            between(
+                samples_of(static_cast<std::int64_t>(news.time->seconds - d_base.seconds),
+                           news.time->fraction_s - d_base.fraction_s,
+                           d_fs),
+                { end_of_buffer(), 0 })));
+    if (d_p.alignment == framer_alignment::burst) {
+        // after a gap within a buffer only the next one tells where pulses are
+        const std::int64_t rest = std::int64_t(1) << 60;
+        if (news.burst_samples) {
+            d_next_burst_pulses =
+                std::max(1, static_cast<int>(std::lround(*news.burst_samples / d_pri)));
+            close(true, lost, 0, retuned);
+            d_after.settle = 0;
+        } else if (!first && (news.gap || news.rate_hz || retuned)) {
+            notice("a gap within a buffer before sample ",
+                   d_delivered,
+                   "; the rest of it is left out");
+            d_next_burst_pulses = 0;
+            close(true, lost, rest, retuned);
+        }
+        if (d_closing && d_main.size() == d_skip)
             open();
         return;
     }
@@ -666,12 +687,6 @@ void framer::tell(const kernel::radio_news& news)
         return;
     const auto settle = static_cast<std::int64_t>(std::ceil(d_p.settle_s * d_fs));
     if (stamp == verdict::good) {
-        const double more = between(
-            samples_of(static_cast<std::int64_t>(news.time->seconds - d_base.seconds),
-                       news.time->fraction_s - d_base.fraction_s,
-                       d_fs),
-            { end_of_buffer(), 0 });
-        const std::int64_t lost = std::llround(std::max(0.0, more));
         if (d_adrift && !news.rate_hz && !retuned) {
             shift(lost);
             d_adrift = false;
@@ -1549,6 +1564,14 @@ bool framer::raw_line(framed_line& facts, std::vector<cf32>& line)
             !(burst && d_closing && start.whole + d_samples <= end_of_buffer())) {
             if (!d_closing)
                 return false;
+            if (d_ending)
+                notice("the stream ended within the line of pulse ",
+                       p.n,
+                       ", which is left out: ",
+                       std::max<std::int64_t>(0, end_of_buffer() - start.whole),
+                       " of ",
+                       d_samples,
+                       " samples came");
             d_estimated |= p.estimated;
             d_found.pop_front(); // cut by the gap
             continue;
