@@ -166,8 +166,8 @@ struct radio {
 void in_order(const std::vector<line_out>& lines)
 {
     for (std::size_t i = 1; i < lines.size(); ++i)
-        BOOST_REQUIRE_EQUAL(lines[i].facts.pulse,
-                            lines[i - 1].facts.pulse + 1 + lines[i].facts.skipped);
+        if (lines[i].facts.pulse != lines[i - 1].facts.pulse + 1 + lines[i].facts.skipped)
+            BOOST_FAIL("line " << i << " has number " << lines[i].facts.pulse);
 }
 
 //! Every sample of a line of the tone is where it belongs. \return the worst, samples
@@ -280,7 +280,7 @@ BOOST_AUTO_TEST_CASE(a_fractional_interval_for_a_million_pulses)
 {
     // 35 million samples; and 1234.567 with 10 000 pulses lost a hundred times
     for (const double pri : { 34.567, 1234.567 }) {
-        auto p = scheduled(16, pri);
+        auto p = scheduled(6, pri);
         p.fill = hole_fill::skip;
         auto f = kernel::pulse_framer::make(p);
         radio r;

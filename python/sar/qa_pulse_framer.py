@@ -214,6 +214,26 @@ def test_images_after_drops(scene):
     assert last["framed"] == (~hole).sum() and last["locked"]
 
 
+def test_positions_go_by_number_where_holes_are_skipped():
+    acq = acquisition(samples=300, prf_hz=FS / 500, pulse_length_s=5e-6, chirp_rate_hz_per_s=1e12,
+                      slant_range_first_m=0.0)
+    x = np.arange(100 * 500).astype(float)
+    cut, lost = 20 * 500 + 100, 30 * 500
+    tags = time_tags(0, 3, 0.0) + time_tags(cut, 3, (cut + lost) / FS)
+    framer = sar.pulse_framer(acq, 1000, "scheduled", positions=True, facts=True, fill="skip",
+                              real_input=True)
+    track = sar.trajectory.straight((0, 0, 0), (1, 0, 0))
+    got, out_tags, (where, facts), _ = run(framer, np.delete(x, slice(cut, cut + lost)),
+                                           track=track, tags=tags, count=200)
+    numbers = facts.reshape(-1, 8)[:, 0]
+    np.testing.assert_array_equal(numbers, np.r_[0:20, 51:100])
+    np.testing.assert_allclose(where.reshape(-1, 3)[:, 0], numbers, atol=1e-9)
+    np.testing.assert_array_equal(got.real[:, 0], 500 * numbers)
+    ((offset, holes),) = of(out_tags, "sar_holes")
+    assert offset == 20 and holes["pulse"] == 20 and holes["count"] == 31
+    assert not holes["filled"]
+
+
 def test_dc_of_the_receiver(scene):
     """0.7 of full scale: the same image but for -50 dB."""
     acq, main, _, _ = scene
