@@ -807,11 +807,14 @@ BOOST_AUTO_TEST_CASE(phase_and_delay_that_drift_are_taken_off)
 {
     // 1.19 Hz of oscillator and 0.2 rad a minute, 5 ppm of clock
     const double pri = 1000 * (1 + 5e-6);
-    for (const framer_correction correct :
-         { framer_correction::delay_phase, framer_correction::full }) {
+    // by the reference alone, with its spectrum, and beside a trigger
+    for (const int kind : { 0, 1, 2 }) {
+        const framer_correction correct =
+            kind == 1 ? framer_correction::full : framer_correction::delay_phase;
         pulse_framer_params p{ acquisition(fields(300, fs / 1000)) };
-        p.alignment = framer_alignment::reference;
+        p.alignment = kind == 2 ? framer_alignment::trigger : framer_alignment::reference;
         p.reference_input = true;
+        p.trigger_input = kind == 2;
         p.correct = correct;
         auto f = kernel::pulse_framer::make(p);
         const double hz = 1.19 + 0.2 / 60 / (2 * pi);
@@ -825,6 +828,8 @@ BOOST_AUTO_TEST_CASE(phase_and_delay_that_drift_are_taken_off)
         r.samples = 2000 * 1000;
         r.reference = turning(10.5);
         r.main = turning(10.5 + 40); // an echo
+        if (kind == 2)
+            r.trigger = square(10.8, pri, 100);
         // a gap in the middle: the phase of later lines is as good
         r.losses = { { 900000, 70 * 1000 + 17, radio::sign::rate } };
         const auto lines = r.run(*f);
