@@ -248,7 +248,7 @@ BOOST_AUTO_TEST_CASE(times_of_pulses_do_not_drift)
              { std::int64_t(1), std::int64_t(1000000), std::int64_t(10000000) }) {
             const sample_time t = pulse_time(t0, n, pri);
             const long double exact = 17.3L + static_cast<long double>(pri) * n;
-            BOOST_TEST(std::abs(static_cast<double>(t.whole - exact + t.part)) < 1e-3);
+            BOOST_TEST(std::abs(static_cast<double>(t.whole - exact + t.part)) < 1e-6);
             BOOST_TEST((t.part >= 0 && t.part < 1));
             BOOST_TEST(pulse_number(t0, t, pri) == n);
             BOOST_TEST(pulse_number(t0, later(t, 0.49 * pri), pri) == n);
