@@ -279,8 +279,8 @@ int pulse_framer_impl::frame_lines(int noutput_items,
     while (lines < noutput_items) {
         if (const auto number = d_kernel->ready()) {
             if (d_positions >= 0 && !position_there(*number, in)) {
-                if (ended(d_positions) ||
-                    (detail()->input(d_positions)->done() && in.items[d_positions] == 0))
+                // what came since this call began is not in ninput_items: ask the buffer
+                if (ended(d_positions))
                     throw std::runtime_error(
                         sentence("the stream of positions ended with pulse ",
                                  static_cast<std::int64_t>(d_positions_taken) - 1,
