@@ -19,8 +19,9 @@ set(SAR_COMPOSED_STAGES
 # Host stages: a processing class that runs on the CPU only (sources, measurements).
 set(SAR_HOST_STAGES
     point_target_source
-    image_quality
-    delay_calibration)
+    pulse_framer
+    delay_calibration
+    image_quality)
 
 # Blocks in C++ without a processing class of their own.
 set(SAR_PLAIN_BLOCKS

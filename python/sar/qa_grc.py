@@ -529,6 +529,9 @@ def test_value_and_code_of_the_others_agree(platform, tmp_path, key, fields):
     ("sar_image_quality", dict(azimuth_window="square")),
     ("sar_delay_calibration", dict(pulses="3")),
     ("sar_delay_calibration", dict(reference="True", ambiguity='"first_pulse"')),
+    ("sar_pulse_framer", dict(lines="0")),
+    ("sar_pulse_framer", dict(alignment='"trigger"')), # without a trigger input
+    ("sar_pulse_framer", dict(presum="0")),
     ("sar_azimuth_fft", dict(lines="0")),
     ("sar_azimuth_fft", dict(fft_length="1000")), # less than lines
     ("sar_azimuth_fft", dict(hop="100", direction='"inverse"')),
