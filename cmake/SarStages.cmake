@@ -23,6 +23,8 @@ set(SAR_COMPOSED_STAGES
 # Host stages: a processing class that runs on the CPU only (sources, measurements).
 set(SAR_HOST_STAGES
     point_target_source
+    pulse_framer
+    delay_calibration
     image_quality)
 
 # Blocks in C++ without a processing class of their own.
@@ -32,8 +34,10 @@ set(SAR_PLAIN_BLOCKS
     to_host
     tee)
 
-# Blocks written in Python (file formats: glue).
+# Blocks written in Python (file formats, chains of stages: glue).
 set(SAR_PYTHON_BLOCKS
+    back_projection_chain
+    range_doppler_chain
     recording_source
     image_sink
     image_display)

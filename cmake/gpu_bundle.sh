@@ -33,7 +33,7 @@ cp -r "$root/docs" "$root/examples" "$top/"
 find "$build/kernels" "$build/lib" -maxdepth 1 \( -name 'qa_*_gpu' -o -name qa_device_ring -o -name 'bench_*' \) -type f -executable -exec cp {} "$top/tests/" \;
 cp "$root"/cmake/gpu_check.sh "$top/check"
 cp "$root"/cmake/{cuda_trace.cc,gpu_trace_flowgraph.py} "$top/tests/"
-rm -f "$top/tests/qa_grc.py" # GRC itself does not travel
+rm -f "$top"/tests/qa_{grc,tutorials}.py # GRC does not travel, and tutorials need no GPU
 for r in "$@"; do cp -r "$r" "$top/data/"; done
 
 # GNU Radio, Python and what they link to, but for the C and C++ runtimes

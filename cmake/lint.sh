@@ -16,6 +16,8 @@ rule "CUDA headers stay below kernels/" \
     "$(search '#include *[<"](cuda|cufft)' include lib)"
 rule "kernels/ knows no scheduler and no PMT" \
     "$(search '#include *[<"](gnuradio/(block|sync_block|basic_block|io_signature|top_block|tags)|pmt)' kernels)"
+rule "soapy/ knows no GNU Radio, and its physics no SoapySDR" \
+    "$(search '#include *[<"](gnuradio/|pmt)' soapy; search '#include *[<"]SoapySDR' soapy --include='*radar*' --include='transmit_line*' --include='radio_profile*')"
 rule "device memory is allocated by the owners in kernels/cuda/ only" \
     "$(search --include='*.cu' --include='*.cc' --include='*.h' 'cuda(Malloc|Free)(Async|Host|Managed)?\(' kernels lib include | grep -v '^kernels/cuda/')"
 rule "__CUDACC__ is looked at in kernels/core/hd.h only" \

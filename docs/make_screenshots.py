@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""Make the pictures in docs/images of windows and figures, a function each.
+"""Make the pictures in docs/images of canvases, windows and figures, a function each.
 
-    ./dev run python3 docs/make_screenshots.py [NAME ...]
+    ./dev screenshots [NAME ...]
 
 Windows are drawn off the screen (Qt's platform "offscreen", or QT_QPA_PLATFORM as it is set),
-so no X server is needed. Without names all pictures are made.
+canvases on a virtual display where there is no other. Without names all pictures are made.
 """
 import os
 import subprocess
@@ -17,12 +17,12 @@ ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 IMAGES = os.path.join(ROOT, "docs", "images")
 
 
-def small(path):
-    """PNG with a palette of 256 colours, rare ones among them: a quarter of the bytes."""
+def small(path, colours=256):
+    """PNG with a palette, rare colours among it: a quarter of the bytes."""
     from PIL import Image
 
     picture = Image.open(path).convert("RGB")
-    picture = picture.quantize(256, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
+    picture = picture.quantize(colours, method=Image.Quantize.MAXCOVERAGE, dither=Image.Dither.NONE)
     picture.save(path, optimize=True)
 
 
@@ -87,7 +87,31 @@ def plot_doppler(path):
     small(path)
 
 
-PICTURES = {f.__name__: f for f in (image_display, plot_cuts, plot_doppler)}
+def canvas(name, path):
+    """The canvas of an example, in a process of its own: GRC keeps its state in modules."""
+    subprocess.run([sys.executable, "-W", "ignore", os.path.join(ROOT, "docs", "canvas.py"),
+                    os.path.join(ROOT, "examples", name + ".grc"), path], check=True,
+                   stdout=subprocess.DEVNULL)
+    small(path, 64)
+
+
+def grc_point_target(path):
+    """Back-projection of simulated points."""
+    canvas("01_point_target", path)
+
+
+def grc_range_doppler(path):
+    """The range-Doppler chain, stage by stage."""
+    canvas("03_range_doppler", path)
+
+
+def grc_chains(path):
+    """One recording, two algorithms."""
+    canvas("07_chains", path)
+
+
+PICTURES = {f.__name__: f for f in (grc_point_target, grc_range_doppler, grc_chains,
+                                    image_display, plot_cuts, plot_doppler)}
 
 
 def main():

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "image_quality_impl.h"
+#include "frame_tag.h"
 #include "guarded_work.h"
 #include <algorithm>
 #include <cstring>
@@ -162,22 +163,17 @@ int image_quality_impl::collect(int rows, const cf32* in)
 void image_quality_impl::begin_image(const pmt::pmt_t& image)
 {
     leave_out();
-    if (!pmt::is_dict(image))
-        throw std::runtime_error("the tag sar_image is no dictionary");
-    const auto field = [&image](const char* name) {
-        return pmt::dict_ref(image, pmt::mp(name), pmt::PMT_NIL);
-    };
-    const pmt::pmt_t value = field("value");
-    if (pmt::is_symbol(value) && pmt::symbol_to_string(value) != "complex")
+    const frame_tag tag(image, "sar_image");
+    if (!tag.text("value").empty() && tag.text("value") != "complex")
         throw std::runtime_error(sentence("sar_image has the value '",
-                                          pmt::symbol_to_string(value),
+                                          tag.text("value"),
                                           "', but image_quality needs the complex image: "
                                           "connect it before detect"));
     const auto same = [&](const char* name, int expected) {
-        const pmt::pmt_t v = field(name);
-        if (pmt::is_number(v) && pmt::to_double(v) != expected)
+        const double v = tag.number(name, expected);
+        if (v != expected)
             throw std::runtime_error(sentence("sar_image has ",
-                                              pmt::to_double(v),
+                                              v,
                                               " ",
                                               name,
                                               ", but the grid of image_quality has ",
@@ -185,9 +181,8 @@ void image_quality_impl::begin_image(const pmt::pmt_t& image)
     };
     same("rows", d_rows);
     same("cols", d_cols);
-    const pmt::pmt_t number = field("image");
-    if (pmt::is_number(number))
-        d_number = static_cast<std::uint64_t>(pmt::to_double(number));
+    d_number =
+        static_cast<std::uint64_t>(tag.number("image", static_cast<double>(d_number)));
 }
 
 void image_quality_impl::finish_image()

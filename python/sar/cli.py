@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
-"""The command line: ``gr_sar simulate | info | focus | measure | plot | convert | demo | doctor``."""
+"""The command line: ``gr_sar simulate | info | focus | measure | plot | calibrate | convert |
+demo | doctor``."""
 
 import argparse
 import json
@@ -8,10 +9,10 @@ import re
 import sys
 import traceback
 
+from . import doctor
 from . import sar_python as _sar
+from .build_info import VERSION
 from .image_sink import can_annotate
-
-VERSION = "0.1.0"
 
 DESCRIPTION = """\
 Synthetic-aperture-radar images out of recordings, by GNU Radio flowgraphs on CPU or GPU.
@@ -447,6 +448,12 @@ def do_measure(args):
     return 0 if good else 1
 
 
+def do_calibrate(args):
+    from . import calibrate
+
+    return calibrate.run(args, lambda text: _say(args, text))
+
+
 def do_plot(args):
     from .plot import run
 
@@ -462,30 +469,6 @@ def do_convert(args):
     for n in notes:
         _say(args, f"  {n}")
     _say(args, done)
-    return 0
-
-
-def do_doctor(args):
-    import platform
-    from importlib import metadata
-
-    import numpy
-    from gnuradio import gr
-
-    print(f"gr-sar      {VERSION}, {os.path.dirname(_sar.__file__)}")
-    print(f"GNU Radio   {gr.version()}")
-    print(f"Python      {platform.python_version()}, numpy {numpy.__version__}")
-    for name, why in (("scipy", "GOTCHA .mat files"), ("PIL", "PNG"), ("tqdm", "progress bar"),
-                      ("matplotlib", "--annotate"), ("jsonschema", "checking metadata")):
-        try:
-            print(f"{name:<11} {metadata.version({'PIL': 'Pillow'}.get(name, name))}")
-        except metadata.PackageNotFoundError:
-            print(f"{name:<11} missing ({why})")
-    print(f"auto runs on {_sar.backend_description('auto', args.device)}")
-    try:
-        print(f"cuda        {_sar.backend_description('cuda', args.device)}")
-    except RuntimeError as e:
-        print(f"cuda        no: {e}")
     return 0
 
 
@@ -679,21 +662,27 @@ def parser():
     s.add_argument("--to", metavar="TYPE", help="data type to write (default: one that keeps each "
                    "sample as it is, else cf32_le)")
 
+    from . import calibrate
+
+    s = add("calibrate", do_calibrate, "measure the delay of a radio, in recordings or live",
+            calibrate.TEXT, calibrate.EPILOG)
+    calibrate.add_arguments(s, _setting)
+
     s = add("demo", do_demo, "simulate, focus and measure: the first thing to run")
     s.add_argument("-o", "--output", default="out/demo", help="folder (default %(default)s)")
     s.add_argument("--backend", choices=("auto", "cpu", "cuda", "emulated"), default="auto")
 
-    s = add("doctor", do_doctor, "print versions, and where blocks would run and why")
-    s.add_argument("--device", type=int, default=0, help="number of the GPU")
+    s = add("doctor", doctor.run, "look at the installation; the cure of what is wrong")
+    doctor.add_arguments(s)
     return p
 
 
 def main(argv=None):
     """Run the command line; returns the exit status."""
     args = parser().parse_args(argv)
+    args.words = sys.argv[1:] if argv is None else argv
     # what was said about the input, for commands that gr_sar suggests
-    args.given = [t for t in (sys.argv[1:] if argv is None else argv)[1:]
-                  if t not in ("--json", "--quiet", "--debug")]
+    args.given = [t for t in args.words[1:] if t not in ("--json", "--quiet", "--debug")]
     from gnuradio import gr
 
     # errors of blocks come back as our own sentence; GNU Radio's talk about buffers helps

@@ -38,6 +38,41 @@ def radarsat():
     return _set("radarsat1_vancouver")
 
 
+# ---- an installation --------------------------------------------------------------------
+
+
+@pytest.fixture(scope="session")
+def install(tmp_path_factory):
+    """(prefix, environment without the build tree's paths, what the installation said)."""
+    import shutil
+    import subprocess
+
+    build = os.environ.get("SAR_BUILD_DIR")
+    if (not build or not os.path.exists(os.path.join(build, "cmake_install.cmake"))
+            or not shutil.which("cmake")):
+        pytest.skip("no build tree with CMake here (set SAR_BUILD_DIR)")
+    env = {k: v for k, v in os.environ.items()
+           if k not in ("PYTHONPATH", "LD_LIBRARY_PATH", "GRC_BLOCKS_PATH",
+                        "SOAPY_SDR_PLUGIN_PATH")}
+    prefix = tmp_path_factory.mktemp("prefix")
+    done = subprocess.run(["cmake", "--install", build, "--prefix", str(prefix)], env=env,
+                          capture_output=True, text=True)
+    assert done.returncode == 0, done.stdout + done.stderr
+    return prefix, env, done.stdout + done.stderr
+
+
+def sourced(script, env):
+    """The environment after a shell sourced a script."""
+    import json
+    import subprocess
+
+    done = subprocess.run(
+        ["sh", "-c", '. "$0" && exec "$1" -c "import json, os; print(json.dumps(dict(os.environ)))"',
+         str(script), "/usr/bin/python3"], env=env, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    return json.loads(done.stdout)
+
+
 # ---- backends ---------------------------------------------------------------------------
 
 

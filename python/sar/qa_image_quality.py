@@ -148,6 +148,16 @@ def test_tags_align_images():
     assert reports[0]["image"] == 7 and reports[0]["pass"]
 
 
+def test_unsigned_numbers_of_a_tag():
+    """bp_accumulator counts its images without a sign, which pmt does not convert by itself."""
+    t = tag(0, rows=100, cols=90, value="complex")
+    for key, number in (("image", 5), ("rows", 100)):
+        t.value = pmt.dict_add(t.value, pmt.intern(key), pmt.from_uint64(number))
+    block = sar.image_quality(GRID, targets=[tuple(SCENE)], **GEOMETRY)
+    stream(ideal(SCENE), block, [t])
+    assert block.error() == "" and [r["image"] for r in block.reports()] == [5]
+
+
 @pytest.mark.parametrize("fields,words", [(dict(value="db"), "before detect"),
                                           (dict(rows=99), "99"), (dict(cols=1), "cols")])
 def test_images_of_another_kind_end_the_flowgraph(fields, words):

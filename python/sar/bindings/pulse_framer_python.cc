@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#include "bind_stage.h"
+#include "whole.h"
+#include <cmath>
+#include <gnuradio/sar/pulse_framer.h>
+#include <pybind11/numpy.h>
+
+namespace py = pybind11;
+using namespace gr::sar;
+
+namespace {
+
+//! None, seconds, or (seconds, fraction): a double alone resolves 0.2 us of today's date.
+std::optional<radio_time> time_from(const py::object& value)
+{
+    if (value.is_none())
+        return std::nullopt;
+    const auto wrong = [&] {
+        return std::invalid_argument("start is " + std::string(py::str(value)) +
+                                     "; expected None, seconds, or (whole seconds, "
+                                     "fraction), 0 or more");
+    };
+    try {
+        if (py::isinstance<py::sequence>(value)) {
+            const auto s = value.cast<py::sequence>();
+            if (s.size() != 2 || s[0].cast<double>() < 0)
+                throw wrong();
+            return radio_time{ s[0].cast<std::uint64_t>(), s[1].cast<double>() };
+        }
+        const double t = value.cast<double>();
+        if (!(t >= 0 && t < 1e18))
+            throw wrong();
+        return radio_time{ static_cast<std::uint64_t>(t), t - std::floor(t) };
+    } catch (const py::cast_error&) {
+        throw wrong();
+    }
+}
+
+std::vector<cf32> samples_from(const py::object& value)
+{
+    if (value.is_none())
+        return {};
+    const auto a = py::array_t<std::complex<float>,
+                               py::array::c_style | py::array::forcecast>::ensure(value);
+    if (!a || a.ndim() != 1)
+        throw std::invalid_argument("replica is " + std::string(py::str(value)) +
+                                    "; expected a list of complex samples");
+    const auto* p = reinterpret_cast<const cf32*>(a.data());
+    return { p, p + a.size() };
+}
+
+py::dict status(const pulse_framer& b)
+{
+    const framer_status s = b.status();
+    py::dict d;
+    d["alignment"] = s.alignment;
+    d["locked"] = s.locked;
+    d["samples"] = s.samples;
+    d["framed"] = s.framed;
+    d["lost"] = s.lost;
+    d["filled"] = s.filled;
+    d["estimated"] = s.estimated;
+    d["unmeasured"] = s.unmeasured;
+    d["gaps"] = s.gaps;
+    d["silent_gaps"] = s.silent_gaps;
+    d["lost_samples"] = s.lost_samples;
+    d["rejected_stamps"] = s.rejected_stamps;
+    d["clipped"] = s.clipped;
+    d["interval_samples"] = s.interval_samples;
+    d["jitter_rms_samples"] = s.jitter_rms_samples;
+    d["delay_s"] = s.delay_s;
+    d["delay_drift_samples_per_s"] = s.delay_drift_samples_per_s;
+    d["amplitude_db"] = s.amplitude_db;
+    d["snr_db"] = s.snr_db;
+    d["phase_rad"] = s.phase_rad;
+    d["phase_drift_hz"] = s.phase_drift_hz;
+    d["dc"] = std::complex<double>(s.dc_re, s.dc_im);
+    return d;
+}
+
+} // namespace
+
+void bind_pulse_framer(py::module& m)
+{
+    using block = gr::sar::pulse_framer;
+    auto c = py::class_<block, gr::block, gr::basic_block, std::shared_ptr<block>>(
+        m, "pulse_framer", doc_pulse_framer);
+    c.def(py::init([](const acquisition& acq,
+                      const py::object& lines,
+                      const std::string& alignment,
+                      bool reference_input,
+                      bool trigger_input,
+                      bool positions,
+                      bool facts,
+                      bool real_input,
+                      double pri_samples,
+                      const py::object& start,
+                      double delay_s,
+                      double reference_delay_s,
+                      double line_offset_s,
+                      bool whole_samples,
+                      const std::string& edge,
+                      double trigger_level,
+                      double trigger_hysteresis,
+                      const py::object& replica,
+                      double least_snr_db,
+                      const py::object& smoothing,
+                      double tolerance_samples,
+                      const std::string& correct,
+                      const std::string& fill,
+                      const py::object& longest_fill,
+                      bool swap_iq,
+                      bool conjugate,
+                      bool invert,
+                      double frequency_shift_hz,
+                      bool remove_dc,
+                      double full_scale,
+                      double settle_s,
+                      const py::object& presum,
+                      double stop_s,
+                      const py::object& suppress,
+                      const std::string& burst_tag) {
+              pulse_framer_params p{ acq };
+              p.alignment = framer_alignment_from_name(alignment);
+              p.reference_input = reference_input;
+              p.trigger_input = trigger_input;
+              p.pri_samples = pri_samples;
+              p.start = time_from(start);
+              p.delay_s = delay_s;
+              p.reference_delay_s = reference_delay_s;
+              p.line_offset_s = line_offset_s;
+              p.whole_samples = whole_samples;
+              p.edge = trigger_edge_from_name(edge);
+              p.trigger_level = trigger_level;
+              p.trigger_hysteresis = trigger_hysteresis;
+              p.replica = samples_from(replica);
+              p.least_snr_db = least_snr_db;
+              p.smoothing = whole("smoothing", smoothing);
+              p.tolerance_samples = tolerance_samples;
+              p.correct = framer_correction_from_name(correct);
+              p.fill = hole_fill_from_name(fill);
+              p.longest_fill = whole("longest_fill", longest_fill);
+              p.swap_iq = swap_iq;
+              p.conjugate = conjugate;
+              p.invert = invert;
+              p.frequency_shift_hz = frequency_shift_hz;
+              p.remove_dc = remove_dc;
+              p.full_scale = full_scale;
+              p.settle_s = settle_s;
+              p.presum = whole("presum", presum);
+              p.stop_s = stop_s;
+              p.suppress = whole("suppress", suppress);
+              return block::make(
+                  p, whole("lines", lines), { real_input, positions, facts, burst_tag });
+          }),
+          py::arg("acq"),
+          py::arg("lines"),
+          py::arg("alignment") = "auto",
+          py::arg("reference_input") = false,
+          py::arg("trigger_input") = false,
+          py::arg("positions") = false,
+          py::arg("facts") = false,
+          py::arg("real_input") = false,
+          py::arg("pri_samples") = 0.0,
+          py::arg("start") = py::none(),
+          py::arg("delay_s") = 0.0,
+          py::arg("reference_delay_s") = 0.0,
+          py::arg("line_offset_s") = 0.0,
+          py::arg("whole_samples") = false,
+          py::arg("edge") = "rising",
+          py::arg("trigger_level") = 0.5,
+          py::arg("trigger_hysteresis") = 0.1,
+          py::arg("replica") = py::none(),
+          py::arg("least_snr_db") = 15.0,
+          py::arg("smoothing") = 0,
+          py::arg("tolerance_samples") = 0.0,
+          py::arg("correct") = "none",
+          py::arg("fill") = "zeros",
+          py::arg("longest_fill") = 100000,
+          py::arg("swap_iq") = false,
+          py::arg("conjugate") = false,
+          py::arg("invert") = false,
+          py::arg("frequency_shift_hz") = 0.0,
+          py::arg("remove_dc") = false,
+          py::arg("full_scale") = 0.999,
+          py::arg("settle_s") = 0.0,
+          py::arg("presum") = 1,
+          py::arg("stop_s") = 0.0,
+          py::arg("suppress") = 0,
+          py::arg("burst_tag") = "packet_len",
+          doc_pulse_framer_make);
+    c.def("status", &status, "Counters and newest measurements, a dictionary.");
+    bind_stage(c);
+}
