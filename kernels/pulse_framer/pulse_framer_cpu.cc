@@ -216,6 +216,21 @@ private:
             d_notices.push_back(sentence(parts...));
     }
 
+    //! Once it is known: pulses come at another interval than acq says.
+    void say_interval()
+    {
+        if (d_delay.count != warm)
+            return;
+        if (const double ppm = 1e6 * d_delay.rate / d_pri; std::abs(ppm) > 100)
+            notice("pulses come every ",
+                   interval(),
+                   " samples, where prf_hz of acq says ",
+                   d_pri,
+                   ": ",
+                   std::lround(ppm),
+                   " ppm");
+    }
+
     // ---- times
     double interval() const { return d_pri + d_delay.rate; }
     sample_time grid(std::int64_t n) const { return pulse_time(d_grid, n, d_pri); }
@@ -1282,15 +1297,7 @@ void framer::take(std::int64_t n, sample_time seen_at, const arrival& a)
     d_misses = 0;
     d_odd = 0;
     ++d_detect;
-    if (d_delay.count == warm)
-        if (const double ppm = 1e6 * d_delay.rate / d_pri; std::abs(ppm) > 100)
-            notice("pulses come every ",
-                   interval(),
-                   " samples, where prf_hz of acq says ",
-                   d_pri,
-                   ": ",
-                   std::lround(ppm),
-                   " ppm");
+    say_interval();
     push(p);
 }
 
@@ -1402,15 +1409,7 @@ void framer::detect_trigger()
             d_delay.go_on_from(n, between(t, grid(n)));
         if (!single || d_delay.count > 0)
             d_delay.add(n, between(t, grid(n)));
-        if (d_delay.count == warm)
-            if (const double ppm = 1e6 * d_delay.rate / d_pri; std::abs(ppm) > 100)
-                notice("pulses come every ",
-                       interval(),
-                       " samples, where prf_hz of acq says ",
-                       d_pri,
-                       ": ",
-                       std::lround(ppm),
-                       " ppm");
+        say_interval();
         found_pulse p;
         p.n = n;
         p.epoch = later(d_smoothing == 1 ? t : later(grid(n), d_delay.value),

@@ -245,6 +245,19 @@ def test_every_whole_number_is_known():
         assert not re.search(r"int\(\$\{", make), "int() would hide a fraction from make()"
 
 
+def loaded_block(platform, path):
+    """(flowgraph, its block "under_test", what GRC marks on it but open ports)"""
+    fg = platform.make_flow_graph()
+    fg.import_data(platform.parse_flow_graph(str(path)))
+    fg.rewrite()
+    fg.validate()
+    b = fg.get_block("under_test")
+    found = list(b.get_error_messages())
+    for p in b.params.values():
+        found += p.get_error_messages()
+    return fg, b, [f for f in found if "Port is not connected" not in f]
+
+
 @pytest.fixture(scope="session")
 def canvas(platform, tmp_path_factory):
     """What GRC says of a block on a canvas with acq, grid and track at their own defaults.
@@ -260,15 +273,7 @@ def canvas(platform, tmp_path_factory):
                          + [block(key, name="under_test", **fields)],
                          generate="qt_gui" if "need_qt_gui" in platform.blocks[key].flags
                          else "no_gui")
-        fg = platform.make_flow_graph()
-        fg.import_data(platform.parse_flow_graph(str(path)))
-        fg.rewrite()
-        fg.validate()
-        b = fg.get_block("under_test")
-        found = list(b.get_error_messages())
-        for p in b.params.values():
-            found += p.get_error_messages()
-        return fg, b, [f for f in found if "Port is not connected" not in f]
+        return loaded_block(platform, path)
 
     return drop
 
@@ -541,15 +546,7 @@ def test_wrong_values_are_marked(platform, tmp_path, key, fields):
     good = flowgraph(tmp_path, others + [block(key, name="under_test")])
 
     def marks(path):
-        fg = platform.make_flow_graph()
-        fg.import_data(platform.parse_flow_graph(str(path)))
-        fg.rewrite()
-        fg.validate()
-        b = fg.get_block("under_test")
-        found = list(b.get_error_messages())
-        for p in b.params.values():
-            found += p.get_error_messages()
-        return [f for f in found if "Port is not connected" not in f]
+        return loaded_block(platform, path)[2]
 
     assert not marks(good)
     bad = flowgraph(tmp_path, others + [block(key, name="under_test", **fields)])
