@@ -289,3 +289,34 @@ def test_delay_calibration(tmp_path, backend):
     first = lines[0, :1300].argmax()
     second = 1260 + lines[0, 1260:1300].argmax()
     assert abs(first - 1234.5) <= 1 and abs(second - 1234.5 - 3000 * 4e6 / 299792458) <= 1
+
+
+@pytest.mark.parametrize("backend", ["cpu", "emulated"])
+@pytest.mark.parametrize("correct,seed", [(True, 1), (True, 2), (False, 1)])
+def test_live_rail(tmp_path, backend, correct, seed):
+    """Transmitted and received through gr-soapy; ends by itself. The uncorrected oscillators, 1.19 Hz
+    apart, move points along the track."""
+    SoapySDR = pytest.importorskip("SoapySDR", reason="SoapySDR's Python binding is not here")
+    pytest.importorskip("gnuradio.soapy", reason="gr-soapy is not here")
+    if not SoapySDR.Device.enumerate("driver=sarsim"):
+        pytest.skip("the module sarsim was not built or is not found (ENABLE_SOAPY, SOAPY_SDR_PLUGIN_PATH)")
+    (radio, ) = [b for b in read(SOURCE / "examples" / "09_live_rail.grc")["blocks"] if b["name"] == "receiver"]
+    arguments = radio["parameters"]["dev_args"].replace("seed=1", f"seed={seed}")
+    out = compile_and_run("09_live_rail.grc", tmp_path, "-b", backend, "-s",
+                          str(SOURCE / "examples" / "live_rail.json"),
+                          changes=[("receiver", "dev_args", arguments),
+                                   ("framer", "correct", '"delay_phase"' if correct else '"none"')])
+    image = np.abs(np.load(out / "live_rail.npy"))
+    assert image.shape == (240, 240) and (out / "live_rail.png").stat().st_size > 1000
+    for x, y, amplitude in ((0, 150, 0.01), (3, 220, 0.01), (-2, 300, 0.007)):
+        # rows run along -y, a metre each; columns along x, 0.1 m each
+        i, j = 120 - (y - 225), 120 + round(x / 0.1)
+        part = image[i - 8:i + 9, j - 12:j + 13]
+        a, b = np.unravel_index(np.argmax(part), part.shape)
+        if not correct:
+            # lambda / (2 V) a Hz of the offset, times range
+            moved = 1.19 * 299792458 / 5.8e9 * y / 40
+            assert abs(abs(b - 12) * 0.1 - moved) <= 0.1 and moved > 0.2
+        else:
+            assert abs(a - 8) <= 1 and abs(b - 12) <= 1
+            assert part.max() == pytest.approx(amplitude, rel=0.05)

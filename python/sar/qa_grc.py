@@ -5,6 +5,7 @@ import ast
 import atexit
 import builtins
 import functools
+import itertools
 import keyword
 import os
 import re
@@ -577,6 +578,27 @@ def test_ports_of_half_rows(platform, tmp_path, storage, items, key, fields, por
         wanted = items if kind == "rows" else ("complex", 50)
         assert (port.dtype, port.vlen) == wanted
         assert {"complex": 8, "byte": 1}[port.dtype] * port.vlen == signature.sizeof_stream_item(0)
+
+
+@pytest.mark.parametrize("flags", list(itertools.product(["False", "True"], repeat=4)), ids=str)
+def test_ports_of_the_framer_are_those_of_the_block(platform, tmp_path, flags):
+    """GRC numbers hidden ports too: whatever is shown, numbers and items are the block's."""
+    names = ("reference_input", "trigger_input", "positions", "facts")
+    thing = block("sar_pulse_framer", name="thing", acq="acq", lines="10", **dict(zip(names, flags)))
+    fg, errors = load(platform, flowgraph(tmp_path, VARIABLES + [thing]))
+    b = fg.get_block("thing")
+    made = {}
+    exec(b.templates.render("imports"), made)
+    made["acq"] = fg.namespace["acq"]
+    made["thing"] = eval(b.templates.render("make"), made)
+    sizes = {"complex": 8, "float": 4, "f64": 8}
+    for ports, signature in ((b.active_sinks, made["thing"].input_signature()),
+                             (b.active_sources, made["thing"].output_signature())):
+        ports = [p for p in ports if p.domain == "stream"]
+        assert [p.key for p in ports] == [str(k) for k in range(len(ports))]
+        assert len(ports) == signature.max_streams()
+        for k, p in enumerate(ports):
+            assert sizes[p.dtype] * p.vlen == signature.sizeof_stream_item(k)
 
 
 @pytest.mark.parametrize("storage", ["single", "half"])
