@@ -327,14 +327,7 @@ clutter(int points, vec3 corner_m, vec3 opposite_m, double power, std::uint64_t 
 
 simulated_radar::simulated_radar(const radar_scene& scene) : d_scene(scene)
 {
-    for (std::size_t k = 0; k < scene.targets.size(); ++k) {
-        const point_target& t = scene.targets[k];
-        require(is_finite(t.position_m) && std::isfinite(t.amplitude.real()) &&
-                    std::isfinite(t.amplitude.imag()),
-                "targets[",
-                k,
-                "] is not finite; expected x, y, z in metres and an amplitude");
-    }
+    require_finite(scene.targets);
     require(std::isfinite(scene.hold_s) && scene.hold_s >= 0,
             "hold_s is ",
             scene.hold_s,

@@ -536,11 +536,11 @@ void simulated_radio::configure()
 // ---- the analogue side
 // ------------------------------------------------------------------
 
-void simulated_radio::set_frequency(direction d, double hz)
+void simulated_radio::require_within(const char* what, double hz, const extent& e) const
 {
-    const extent& e = d_profile.frequency_hz;
     require(hz >= e.first && hz <= e.last,
-            "frequency is ",
+            what,
+            " is ",
             hz,
             " Hz; expected ",
             e.first,
@@ -548,6 +548,11 @@ void simulated_radio::set_frequency(direction d, double hz)
             e.last,
             " Hz with profile=",
             d_profile.name);
+}
+
+void simulated_radio::set_frequency(direction d, double hz)
+{
+    require_within("frequency", hz, d_profile.frequency_hz);
     const lock l(d_mutex);
     double& f = d == direction::receive ? d_rx_hz : d_tx_hz;
     if (d == direction::receive && std::abs(hz - f) >= 100e6)
@@ -599,16 +604,7 @@ double simulated_radio::gain(direction d) const
 
 void simulated_radio::set_rate(direction d, double hz)
 {
-    const extent& e = d_profile.rate_hz;
-    require(hz >= e.first && hz <= e.last,
-            "sample rate is ",
-            hz,
-            " Hz; expected ",
-            e.first,
-            " to ",
-            e.last,
-            " Hz with profile=",
-            d_profile.name);
+    require_within("sample rate", hz, d_profile.rate_hz);
     const lock l(d_mutex);
     (d == direction::receive ? d_rx_rate : d_tx_rate) = hz;
     rebase();

@@ -143,6 +143,7 @@ private:
         long long t_ns;
     };
 
+    void require_within(const char* what, double hz, const extent& e) const;
     double number(const std::string& key) const;
     double level(const std::string& key, double per_decade) const;
     bool is_on(const std::string& key) const { return value(key) == "true"; }

@@ -52,35 +52,9 @@ public:
             }
             before = p;
         }
-        d_table.resize(table_cells * table_steps + 2);
-        parallel_for(static_cast<int>(d_table.size()), [&](int i, int) {
-            d_table[i] = sum(static_cast<double>(i) / table_steps);
-        });
     }
 
-    double power(double u) const
-    {
-        const double r = sum(u);
-        return r * r;
-    }
-
-    //! From a table, within 3e-5; far out (where it is below -35 dB) 0.
     double amplitude(double u) const
-    {
-        const double x = std::abs(u) * table_steps;
-        if (!(x < table_cells * table_steps))
-            return 0;
-        const int i = static_cast<int>(x);
-        return d_table[i] + (x - i) * (d_table[i + 1] - d_table[i]);
-    }
-
-    double null() const { return d_null; }
-
-private:
-    static constexpr int table_steps = 128; // a cell
-    static constexpr int table_cells = 40;
-
-    double sum(double u) const
     {
         // symmetric weights: a cosine sum over one half
         const int n = static_cast<int>(d_weights.size());
@@ -91,10 +65,45 @@ private:
         return 2 * s / d_sum;
     }
 
+    double power(double u) const
+    {
+        const double r = amplitude(u);
+        return r * r;
+    }
+
+    double null() const { return d_null; }
+
+private:
     std::vector<double> d_weights;
     double d_sum = 0;
     double d_null = 0;
-    std::vector<double> d_table; // amplitude
+};
+
+// Its amplitude from a table, within 3e-5; far out (where it is below -35 dB) 0.
+class tabulated_response
+{
+public:
+    explicit tabulated_response(const window_response& response)
+        : d_table(cells * steps + 2)
+    {
+        parallel_for(static_cast<int>(d_table.size()), [&](int i, int) {
+            d_table[i] = response.amplitude(static_cast<double>(i) / steps);
+        });
+    }
+
+    double operator()(double u) const
+    {
+        const double x = std::abs(u) * steps;
+        if (!(x < cells * steps))
+            return 0;
+        const int i = static_cast<int>(x);
+        return d_table[i] + (x - i) * (d_table[i + 1] - d_table[i]);
+    }
+
+private:
+    static constexpr int steps = 128; // a cell
+    static constexpr int cells = 40;
+    std::vector<double> d_table;
 };
 
 // A response over an extent, on samples as fine as those of the image's cut.
@@ -114,7 +123,7 @@ public:
     point_response(const point_target_geometry& g,
                    vec3 p,
                    vec3 direction,
-                   const window_response& range)
+                   const tabulated_response& range)
         : d_range(range),
           d_bandwidth_hz(g.bandwidth_hz),
           d_weights(g.azimuth_window.samples(looks))
@@ -149,8 +158,7 @@ public:
     {
         cd sum = 0;
         for (int i = 0; i < looks; ++i)
-            sum += d_weights[i] *
-                   d_range.amplitude(d_bandwidth_hz * d_looks[i].band_per_m * x_m) *
+            sum += d_weights[i] * d_range(d_bandwidth_hz * d_looks[i].band_per_m * x_m) *
                    phasor((d_looks[i].carrier_per_m - d_centre) * x_m);
         return std::norm(sum / d_sum);
     }
@@ -177,7 +185,7 @@ public:
 
 private:
     static constexpr int looks = 512;
-    const window_response& d_range;
+    const tabulated_response& d_range;
     const double d_bandwidth_hz;
     std::vector<double> d_weights;
     std::vector<cut_look> d_looks;
@@ -550,12 +558,12 @@ point_target_report measure_point_target(const cf32* image,
     const window_response azimuth_response(geometry.azimuth_window);
     out.range.direction = cuts.range_direction;
     out.range.cell_m = speed_of_light / (2 * geometry.bandwidth_hz) / cuts.range_slope;
-    const point_response range_cut(geometry, p0, cuts.range_direction, range_response);
+    const tabulated_response over_band(range_response);
+    const point_response range_cut(geometry, p0, cuts.range_direction, over_band);
     out.range.irw_theory_m = range_cut.width(out.range.cell_m);
     out.azimuth.direction = cuts.azimuth_direction;
     out.azimuth.cell_m = speed_of_light / geometry.carrier_hz / 2 / cuts.azimuth_slope;
-    const point_response azimuth_cut(
-        geometry, p0, cuts.azimuth_direction, range_response);
+    const point_response azimuth_cut(geometry, p0, cuts.azimuth_direction, over_band);
     out.azimuth.irw_theory_m = azimuth_cut.width(out.azimuth.cell_m);
 
     // the brightest pixel near the expected position

@@ -19,6 +19,9 @@ struct point_target {
     std::complex<double> amplitude = 1;
 };
 
+//! \throws std::invalid_argument naming the first target that is not finite
+SAR_KERNEL_API void require_finite(const std::vector<point_target>& targets);
+
 struct point_target_source_params {
     acquisition acq;
     std::vector<point_target> targets;

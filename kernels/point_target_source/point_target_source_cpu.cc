@@ -9,6 +9,18 @@
 namespace gr {
 namespace sar {
 
+void require_finite(const std::vector<point_target>& targets)
+{
+    for (std::size_t k = 0; k < targets.size(); ++k) {
+        const point_target& t = targets[k];
+        require(is_finite(t.position_m) && std::isfinite(t.amplitude.real()) &&
+                    std::isfinite(t.amplitude.imag()),
+                "targets[",
+                k,
+                "] is not finite; expected x, y, z in metres and an amplitude");
+    }
+}
+
 namespace {
 
 echo_model model_of(const acquisition& a)
@@ -49,14 +61,7 @@ public:
                 "; expected 0 (no noise) or more");
         require(
             std::isfinite(p.start_s), "start_s is ", p.start_s, " s; expected a time");
-        for (std::size_t k = 0; k < p.targets.size(); ++k) {
-            const point_target& t = p.targets[k];
-            require(is_finite(t.position_m) && std::isfinite(t.amplitude.real()) &&
-                        std::isfinite(t.amplitude.imag()),
-                    "targets[",
-                    k,
-                    "] is not finite; expected x, y, z in metres and an amplitude");
-        }
+        require_finite(p.targets);
         require(p.beam_rad >= 0 && p.beam_rad <= pi,
                 "beam_rad is ",
                 p.beam_rad,
