@@ -29,7 +29,7 @@ cp -a "$build"/lib/libgnuradio-sar.so* "$top/lib/"
 cp -rL "$build/test_modules/gnuradio/sar" "$top/py/site/gnuradio/"
 cp "$root"/python/sar/{conftest.py,qa_*.py} "$top/tests/"
 cp "$root"/python/sar/gr_sar "$top/python/sar/"
-cp -r "$root/docs" "$root/examples" "$top/"
+cp -r "$root/docs" "$root/examples" "$root/benchmarks" "$top/"
 find "$build/kernels" "$build/lib" -maxdepth 1 \( -name 'qa_*_gpu' -o -name qa_device_ring -o -name 'bench_*' \) -type f -executable -exec cp {} "$top/tests/" \;
 cp "$root"/cmake/gpu_check.sh "$top/check"
 cp "$root"/cmake/{cuda_trace.cc,gpu_trace_flowgraph.py} "$top/tests/"

@@ -79,9 +79,10 @@ if want sanitizer; then
     done
 fi
 if want bench; then
-    step bench_range_doppler "$top/tests/bench_range_doppler" cuda 1024 4096 8192 16384
-    step bench_fft "$top/tests/bench_fft"
-    cat "$results"/bench_*.log
+    # peers run in the host's own Python, which has torch or cupy, if any
+    SAR_PEER_LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-} SAR_STEP_S=${SAR_BENCH_S:-200} step bench "$py" "$top/benchmarks/bench.py" --build "$top/tests" \
+        --device cuda --json "$results/bench.json"
+    cat "$results/bench.log"
 fi
 if want trace; then
     step build_trace env -u PYTHONHOME g++ -std=c++17 -O1 -shared -fPIC -I"$cuda/include" \
