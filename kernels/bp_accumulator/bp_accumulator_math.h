@@ -22,18 +22,23 @@
 // Two ways to get x and the phase:
 //   exact  R in double for each pixel and pulse; phase in cycles, double, reduced to its
 //          fraction before it becomes float.
-//   fast   per tile and pulse, R is expanded to second order around the tile's centre c,
+//   fast   per tile and pulse, R is expanded to third order around the tile's centre c,
 //          with u, v the row and column distances from the centre in pixels:
-//            R(u, v) = R0 + g . d + (|d|^2 - (g . d)^2) / (2 R0),   d = u row_step + v
-//            col_step
-//          g = (c - tx) / R0. Coefficients in double, evaluation in float relative to the
-//          centre, whose index and phase are split into whole and fraction in double. The
-//          centre is a pixel, so u and v are whole numbers, and of the phase's slopes in
-//          cycles a pixel only the fraction matters too: no float holds more than some
-//          20 cycles, whatever the wavelength.
-//          Remainder: third derivative of a distance along a line is
-//          -3 cos(a) sin(a)^2 / R^2, |.| <= 2 / sqrt(3) / R^2, so the error is at most
-//          r^3 / (3 sqrt(3)) / R_min^2 = 0.1925 r^3 / R_min^2 metres for |d| <= r.
+//            R(u, v) = R0 + a + q - a q / R0,   q = (|d|^2 - a^2) / (2 R0),   a = g . d,
+//            d = u row_step + v col_step,       g = (c - tx) / R0
+//          Coefficients in double, evaluation in float relative to the centre, whose
+//          index and phase are split into whole and fraction in double. The centre is a
+//          pixel, so u and v are whole numbers, and of the phase's slopes in cycles a
+//          pixel only the fraction matters too: no float holds more than some 20 cycles,
+//          whatever the wavelength. Remainder: the fourth derivative of a distance along
+//          a line is 3 sin(a)^2 (5 cos(a)^2 - 1) / R^3, |.| <= 3 / R^3, so the error is
+//          at most r^4 / (8 R_min^3) metres for |d| <= r; after second order, where the
+//          third derivative -3 cos(a) sin(a)^2 / R^2, |.| <= 2 / sqrt(3) / R^2, is left
+//          out, r^3 / (3 sqrt(3)) / R_min^2 = 0.1925 r^3 / R_min^2.
+//
+// A third way for devices with fast memory close to their arithmetic, "patches", stands
+// at the end of this file: the expansion as in fast, of second order where that is
+// enough, and lines whose carrier is folded into them.
 
 #include "../core/cf32.h"
 #include "../core/hd.h"
@@ -41,6 +46,8 @@
 #include "../core/phasor.h"
 #include "../core/vec3.h"
 #include <cmath>
+#include <cstdint>
+#include <cstring>
 
 namespace gr {
 namespace sar {
@@ -81,6 +88,9 @@ struct chunk {
     int line[chunk_pulses]; //!< index of the pulse's line behind the first one
     int count;
 };
+
+//! How the ranges of a chunk are computed; patch: on devices, of second or third order.
+enum class ranging { exact, fast, patch2, patch3 };
 
 //! Where a pixel looks into a line, and the phase that brings the echo to zero.
 struct look {
@@ -125,37 +135,84 @@ SAR_HD look exact_look(const scene& s, const pulse& p, double row, double col)
 //! Lines that fast mode can serve: their indices are exact in float, with room to spare.
 constexpr int longest_fast_line = 1 << 23;
 
-//! A quadratic function of u and v.
+//! A cubic function of one variable.
+struct cubic_line {
+    float c, x, xx, xxx;
+    SAR_HD float at(float a) const { return c + a * (x + a * (xx + a * xxx)); }
+};
+
+//! A cubic function of u and v.
 template <typename T>
-struct quadric {
-    T c, u, v, uu, uv, vv;
-    SAR_HD T at(T a, T b) const
+struct cubic {
+    T c, u, v, uu, uv, vv, uuu, uuv, uvv, vvv;
+    //! What is left of it where u is \p a: a function of v.
+    SAR_HD cubic_line at(T a) const
     {
-        return c + (a * (u + a * uu + b * uv) + b * (v + b * vv));
+        return {
+            c + a * (u + a * (uu + a * uuu)), v + a * (uv + a * uuv), vv + a * uvv, vvv
+        };
     }
 };
 
 //! Expansion of one pulse around the centre of one tile.
 struct expansion {
-    quadric<float> bins;   //!< index into the line minus bin
-    quadric<float> cycles; //!< phase, but for whole cycles
-    float low, high;       //!< the swath, counted like bins
-    int bin;               //!< whole part of the centre's index
+    cubic<float> bins;   //!< index into the line minus bin
+    cubic<float> cycles; //!< phase, but for whole cycles
+    float low, high;     //!< the swath, counted like bins
+    int bin;             //!< whole part of the centre's index
 };
 
-//! Distance from \p antenna around \p centre, to second order, m.
-SAR_HD quadric<double> expand_distance(const scene& s, vec3 centre, vec3 antenna)
+//! Of it, one row of the tile.
+struct row_expansion {
+    cubic_line bins;
+    cubic_line cycles;
+    float low, high;
+    int bin;
+};
+
+//! Distance from \p antenna around \p centre, to third order, m.
+SAR_HD cubic<double> expand_distance(const scene& s, vec3 centre, vec3 antenna)
 {
     const vec3 away = centre - antenna;
     const double r = length(away);
     const double gu = dot(away, s.row_step) / r;
     const double gv = dot(away, s.col_step) / r;
+    const double uu = (dot(s.row_step, s.row_step) - gu * gu) / (2 * r);
+    const double uv = (dot(s.row_step, s.col_step) - gu * gv) / r;
+    const double vv = (dot(s.col_step, s.col_step) - gv * gv) / (2 * r);
     return { r,
              gu,
              gv,
-             (dot(s.row_step, s.row_step) - gu * gu) / (2 * r),
-             (dot(s.row_step, s.col_step) - gu * gv) / r,
-             (dot(s.col_step, s.col_step) - gv * gv) / (2 * r) };
+             uu,
+             uv,
+             vv,
+             -gu * uu / r,
+             -(gu * uv + gv * uu) / r,
+             -(gu * vv + gv * uv) / r,
+             -gv * vv / r };
+}
+
+//! R of the file's head around \p centre (relative to pixel (0, 0)), m.
+SAR_HD cubic<double> expand_range(const scene& s, const pulse& p, vec3 centre)
+{
+    const cubic<double> a = expand_distance(s, centre, p.tx);
+    if (!s.bistatic)
+        return a;
+    const cubic<double> b = expand_distance(s, centre, p.rx);
+    return { 0.5 * (a.c + b.c),     0.5 * (a.u + b.u),     0.5 * (a.v + b.v),
+             0.5 * (a.uu + b.uu),   0.5 * (a.uv + b.uv),   0.5 * (a.vv + b.vv),
+             0.5 * (a.uuu + b.uuu), 0.5 * (a.uuv + b.uuv), 0.5 * (a.uvv + b.uvv),
+             0.5 * (a.vvv + b.vvv) };
+}
+
+//! \p q in other units, but for its constant, which is \p c.
+SAR_HD cubic<float> scaled(const cubic<double>& q, double k, double c)
+{
+    return { static_cast<float>(c),         static_cast<float>(q.u * k),
+             static_cast<float>(q.v * k),   static_cast<float>(q.uu * k),
+             static_cast<float>(q.uv * k),  static_cast<float>(q.vv * k),
+             static_cast<float>(q.uuu * k), static_cast<float>(q.uuv * k),
+             static_cast<float>(q.uvv * k), static_cast<float>(q.vvv * k) };
 }
 
 //! \p row, \p col: first pixel of the tile.
@@ -163,12 +220,7 @@ SAR_HD expansion expand(const scene& s, const pulse& p, int row, int col)
 {
     const vec3 centre = static_cast<double>(row + tile_centre) * s.row_step +
                         static_cast<double>(col + tile_centre) * s.col_step;
-    quadric<double> q = expand_distance(s, centre, p.tx);
-    if (s.bistatic) {
-        const quadric<double> b = expand_distance(s, centre, p.rx);
-        q = { 0.5 * (q.c + b.c),   0.5 * (q.u + b.u),   0.5 * (q.v + b.v),
-              0.5 * (q.uu + b.uu), 0.5 * (q.uv + b.uv), 0.5 * (q.vv + b.vv) };
-    }
+    const cubic<double> q = expand_range(s, p, centre);
     const double r = q.c + p.offset_m;
     const double x = (r - s.first_m) * s.bins_per_m;
     // far outside any swath, or NaN: no pixel is inside
@@ -176,39 +228,55 @@ SAR_HD expansion expand(const scene& s, const pulse& p, int row, int col)
     if (!usable)
         return { {}, {}, 1.0f, 0.0f, -1 };
     const double whole = floor(x);
-    const double b = s.bins_per_m;
     const double k = s.cycles_per_m;
-    return { { static_cast<float>(x - whole),
-               static_cast<float>(q.u * b),
-               static_cast<float>(q.v * b),
-               static_cast<float>(q.uu * b),
-               static_cast<float>(q.uv * b),
-               static_cast<float>(q.vv * b) },
-             { fractional_cycles(r * k),
-               fractional_cycles(q.u * k),
-               fractional_cycles(q.v * k),
-               static_cast<float>(q.uu * k),
-               static_cast<float>(q.uv * k),
-               static_cast<float>(q.vv * k) },
+    cubic<float> cycles = scaled(q, k, 0);
+    cycles.c = fractional_cycles(r * k);
+    cycles.u = fractional_cycles(q.u * k);
+    cycles.v = fractional_cycles(q.v * k);
+    return { scaled(q, s.bins_per_m, x - whole),
+             cycles,
              static_cast<float>(-whole),
              static_cast<float>(s.samples - 1 - whole),
              static_cast<int>(whole) };
 }
 
-//! \p i, \p j: row and column in the tile.
-SAR_HD look fast_look(const expansion& e, int i, int j)
+//! \p i: row in the tile.
+SAR_HD row_expansion row_of(const expansion& e, int i)
 {
     const float u = static_cast<float>(i - tile_centre);
+    return { e.bins.at(u), e.cycles.at(u), e.low, e.high, e.bin };
+}
+
+//! \p j: column in the tile.
+SAR_HD look fast_look(const row_expansion& e, int j)
+{
     const float v = static_cast<float>(j - tile_centre);
-    const float w = e.bins.at(u, v);
+    const float w = e.bins.at(v);
     const bool inside = (w >= e.low) & (w <= e.high);
     const float safe_w = inside ? w : e.low;
     const float below = floorf(safe_w);
-    const float cycles = e.cycles.at(u, v);
+    const float cycles = e.cycles.at(v);
     return { e.bin + static_cast<int>(below), // 0 when outside
              safe_w - below,
              cycles - rintf(cycles),
              inside };
+}
+
+//! \p i, \p j: row and column in the tile.
+SAR_HD look fast_look(const expansion& e, int i, int j)
+{
+    return fast_look(row_of(e, i), j);
+}
+
+//! Remainder of an expansion of \p order 2 or 3, \p radius_m around a point whose
+//! distance to the antenna is \p distance_m or more, m. Infinity where it says nothing.
+SAR_HD double expansion_remainder_m(int order, double radius_m, double distance_m)
+{
+    const double r = distance_m - radius_m;
+    if (!(r > radius_m))
+        return distance_m - distance_m == 0 ? HUGE_VAL : distance_m;
+    const double q = radius_m / r;
+    return order == 2 ? 0.19245009 * q * q * radius_m : 0.125 * q * q * q * radius_m;
 }
 
 /*!
@@ -228,11 +296,8 @@ SAR_HD double fast_phase_bound_rad(const scene& s, double nearest_m, double fart
     const double radius = tile_centre * (a > b ? a : b);
     const double reach = tile_centre * (length(s.row_step) + length(s.col_step));
     // a partial tile's centre may lie outside the grid: keep a radius away from it
-    const double r = nearest_m - 2 * radius;
-    if (!(r > radius))
-        return nearest_m - nearest_m == 0 ? HUGE_VAL : nearest_m;
-    const double remainder_m = 0.19245009 * radius * radius * radius / (r * r);
-    const double across = tile_size + s.cycles_per_m * reach * reach / r;
+    const double remainder_m = expansion_remainder_m(3, radius, nearest_m - radius);
+    const double across = tile_size + s.cycles_per_m * reach * reach / nearest_m;
     const double rounding = 8 * 5.9604645e-8 * 0.5 * across;
     // the centre in double, as in exact_phase_bound_rad
     const double centre = s.cycles_per_m * farthest_m * 8 * 1.1102230246251565e-16;
@@ -316,6 +381,333 @@ SAR_HD cf32 interpolate(Line line, int bin, float fraction, const tap_quad* tabl
         }
         return sum;
     }
+}
+
+// ---- patches
+// ---------------------------------------------------------------------------
+//
+// A patch is 64 x 32 pixels, long along the grid axis nearest to iso-range. The phase of
+// the echo is split at the middle r_m of a cell of a line, one of `parts` per sample:
+//
+//   s(r) exp(j 2 pi kappa r) = [s(r_m + w) exp(j 2 pi kappa r_m)] exp(j f),
+//   f = 2 pi kappa w,  |f| <= half a cell
+//
+// What stands in brackets is stored per cell as a short polynomial in f (folded_cell): so
+// the carrier costs nothing per pixel but the sine and cosine of the small f, and the
+// interpolation nothing but the polynomial. The range of a pixel is counted in radians of
+// the carrier from the middle of the cell of the patch's centre: phi = 2 pi kappa (r -
+// r_c); its cell is round(phi / cell), and f = phi - cell round(phi / cell).
+
+constexpr int patch_long = 64;
+constexpr int patch_short = 32;
+//! Two patches make a square of the image, whichever way they lie.
+constexpr int patches_a_square = patch_long / patch_short;
+
+//! Pixels of a patch: first row and column, and which axis is the long one.
+struct patch {
+    int row, col;
+    int rows_long;
+    SAR_HD int rows() const { return rows_long ? patch_long : patch_short; }
+    SAR_HD int cols() const { return rows_long ? patch_short : patch_long; }
+};
+
+SAR_HD constexpr int patches_of(int rows, int cols)
+{
+    return ((rows + patch_long - 1) / patch_long) *
+           ((cols + patch_long - 1) / patch_long) * patches_a_square;
+}
+
+//! Patch \p index of an image, with its long axis as \p p sees it.
+SAR_HD patch patch_at(const scene& s, const pulse& p, int index)
+{
+    const int across = (s.cols + patch_long - 1) / patch_long;
+    const int square = index / patches_a_square;
+    const int part = index % patches_a_square * patch_short;
+    const int row = square / across * patch_long;
+    const int col = square % across * patch_long;
+    const vec3 centre =
+        (row + 0.5 * patch_long) * s.row_step + (col + 0.5 * patch_long) * s.col_step;
+    const vec3 t = centre - p.tx;
+    const vec3 r = centre - p.rx;
+    const double a = 1 / length(t);
+    const double b = 1 / length(r);
+    const double u = fabs(a * dot(t, s.row_step) + b * dot(r, s.row_step));
+    const double v = fabs(a * dot(t, s.col_step) + b * dot(r, s.col_step));
+    const bool rows_long = u < v;
+    return { rows_long ? row : row + part, rows_long ? col + part : col, rows_long };
+}
+
+//! How lines are folded.
+struct folding {
+    int parts; //!< cells per sample
+    int cells; //!< of a line: they end with the last sample
+    double cells_per_m;
+    double radians; //!< of the carrier across a cell
+};
+
+//! Cells per sample: a parabola per cell leaves (w / 2)^3 / 15 / sqrt(7) of a tone of w
+//! radians a cell; at most 1 / 10 of the cell rate in a band of 2 w / 2 pi keeps it below
+//! -80 dB at the edge of the band and -88 dB over it. Straight lines need one.
+inline int parts_of(interpolation i, double occupied_band)
+{
+    if (taps_of(i) <= 2)
+        return 1;
+    const double parts = ceil(10 * occupied_band - 1e-3);
+    return parts > 8 ? 8 : parts > 1 ? static_cast<int>(parts) : 1;
+}
+
+inline folding folding_of(const scene& s, int parts)
+{
+    return { parts,
+             (s.samples - 1) * parts + 1,
+             s.bins_per_m * parts,
+             6.283185307179586 * s.cycles_per_m / (s.bins_per_m * parts) };
+}
+
+//! Range over a patch for one pulse, radians: a cubic function of the pixel's distances x
+//! (long axis) and y (short axis) from the centre, and how a kernel shall use it.
+struct alignas(16) patch_range {
+    float c, x, y, xx;
+    float xy, yy;
+    float magic; //!< 1.5 2^23 + cell of the centre - first cell of the segment
+    int use;     //!< sum of the patch_use values
+    float xxx, xxy, xyy, yyy;
+};
+enum patch_use { patch_inside = 1, patch_new_sum = 2 };
+static_assert(sizeof(patch_range) == 48, "three 128-bit loads");
+
+//! Cells that the pixels of a patch can touch. None: all of it outside the swath.
+struct patch_segment {
+    int first;
+    int count; //!< negative: partly outside, every pixel is to be looked at
+};
+
+//! 1.5 2^23: a float added to it is rounded to a whole number, in the lowest bits.
+constexpr float rounding_magic = 12582912.0f;
+constexpr unsigned rounding_magic_bits = 0x4b400000u;
+
+/*!
+ * \brief Range of \p p over a patch.
+ * \param longest  cells a segment may have; a longer one counts as partly outside
+ */
+SAR_HD patch_range range_over(const scene& s,
+                              const folding& f,
+                              const pulse& p,
+                              const patch& t,
+                              int longest,
+                              patch_segment& segment)
+{
+    const vec3 centre = (t.row + 0.5 * (t.rows() - 1)) * s.row_step +
+                        (t.col + 0.5 * (t.cols() - 1)) * s.col_step;
+    cubic<double> q = expand_range(s, p, centre);
+    if (!t.rows_long)
+        q = { q.c, q.v, q.u, q.vv, q.uv, q.uu, q.vvv, q.uvv, q.uuv, q.uuu };
+    const double at = (q.c + p.offset_m - s.first_m) * f.cells_per_m - 0.5;
+    const double x = 0.5 * (patch_long - 1);
+    const double y = 0.5 * (patch_short - 1);
+    const double reach =
+        x * (fabs(q.u) + x * (fabs(q.uu) + x * fabs(q.uuu) + y * fabs(q.uuv))) +
+        y * (fabs(q.v) + y * (fabs(q.vv) + y * fabs(q.vvv) + x * fabs(q.uvv))) +
+        x * y * fabs(q.uv);
+    // what float and the remainder may add, as far as patches are used at all
+    const double margin = reach * f.cells_per_m + 0.02 + 0.01 / f.radians;
+    const double low = at - margin;
+    const double high = at + margin;
+    const double last = static_cast<double>(s.samples - 1) * f.parts - 0.5;
+    // written so that a NaN is outside
+    if (!(high >= -0.5 && low <= last)) {
+        segment = { 0, 0 };
+        return {};
+    }
+    const double first = floor(low + 0.5);
+    const double count = floor(high + 0.5) - first + 1;
+    if (low < -0.5 || high > last || count > longest) {
+        segment = { 0, -1 };
+        return {};
+    }
+    segment = { static_cast<int>(first), static_cast<int>(count) };
+    const double whole = rint(at);
+    const double k = f.cells_per_m * f.radians;
+    const cubic<float> w = scaled(q, k, (at - whole) * f.radians);
+    return { w.c,
+             w.u,
+             w.v,
+             w.uu,
+             w.uv,
+             w.vv,
+             rounding_magic + static_cast<float>(whole - first),
+             patch_inside,
+             w.uuu,
+             w.uuv,
+             w.uvv,
+             w.vvv };
+}
+
+//! The range along x from \p x on, on the line \p y.
+template <int Order>
+SAR_HD cubic_line along(const patch_range& r, float x, float y)
+{
+    if constexpr (Order == 2) {
+        const float slope = r.x + y * r.xy;
+        const float half = slope + x * r.xx;
+        return { r.c + y * (r.y + y * r.yy) + x * half, half + x * r.xx, r.xx, 0.0f };
+    } else {
+        const float slope = r.x + y * (r.xy + y * r.xyy);
+        const float bend = r.xx + y * r.xxy;
+        const float twist = x * r.xxx;
+        return { r.c + y * (r.y + y * (r.yy + y * r.yyy)) +
+                     x * (slope + x * (bend + twist)),
+                 slope + x * (2 * bend + 3 * twist),
+                 bend + 3 * twist,
+                 r.xxx };
+    }
+}
+
+/*!
+ * \brief Bound of the phase error of patches, rad: remainder; rounding of the range in
+ * radians, nine times half a unit of the largest; rounding of f and of what the device
+ * takes for its sine.
+ * \param segment  cells that a patch can touch at most: its extent in range
+ */
+SAR_HD double patch_phase_bound_rad(const scene& s,
+                                    const folding& f,
+                                    int order,
+                                    double nearest_m,
+                                    double farthest_m,
+                                    int segment)
+{
+    const double a = length(patch_long * s.row_step + patch_short * s.col_step);
+    const double b = length(patch_long * s.row_step - patch_short * s.col_step);
+    const double c = length(patch_short * s.row_step + patch_long * s.col_step);
+    const double d = length(patch_short * s.row_step - patch_long * s.col_step);
+    const double ab = a > b ? a : b;
+    const double cd = c > d ? c : d;
+    const double radius = 0.5 * (ab > cd ? ab : cd);
+    const double k = 6.283185307179586 * s.cycles_per_m;
+    // a partial patch's centre may lie outside the grid: keep a radius away from it
+    return k * expansion_remainder_m(order, radius, nearest_m - radius) +
+           9 * 5.9604645e-8 * (0.5 * segment + 1) * f.radians + 1.2e-7 * f.radians +
+           k * farthest_m * 8 * 1.1102230246251565e-16 + 1e-6;
+}
+
+//! Phase error of a second-order expansion that patches accept before they take the
+//! third, rad: some -74 dB.
+constexpr double second_order_phase_error_rad = 1.25e-3;
+
+/*!
+ * \brief One cell of a folded line: a polynomial of f, in four floats.
+ *
+ * linear: value and slope a radian. Others: value, slope and curvature, where the lowest
+ * 14 bits of each float of the slope are the curvature: sign, exponent and 5 bits of
+ * mantissa. So the slope is used as it stands (it is rounded with them, to 2^-10 of
+ * itself), the curvature is a shift away, and both have the range of a float.
+ */
+struct alignas(16) folded_cell {
+    float re, im;
+    std::uint32_t slope_re, slope_im;
+};
+constexpr int curvature_bits = 14;
+
+SAR_HD std::uint32_t bits_of(float x)
+{
+    std::uint32_t u;
+    memcpy(&u, &x, 4);
+    return u;
+}
+SAR_HD float float_of(std::uint32_t u)
+{
+    float x;
+    memcpy(&x, &u, 4);
+    return x;
+}
+//! The float closest to \p slope whose lowest bits are \p curvature. What is not finite
+//! may get lost: the value beside it is not finite either.
+SAR_HD std::uint32_t slope_with(float slope, float curvature)
+{
+    constexpr int out = 32 - curvature_bits;
+    constexpr std::uint32_t low = (1u << curvature_bits) - 1;
+    const std::uint32_t c = bits_of(curvature);
+    const std::uint32_t rounded = (c + (1u << (out - 1)) - 1 + (c >> out & 1)) >> out;
+    const std::uint32_t s = bits_of(slope);
+    const std::uint32_t magnitude = (s & 0x7fffffffu) + (low + 1) / 2;
+    const std::uint32_t high =
+        magnitude > rounded ? (magnitude - rounded) & 0x7fffffffu & ~low : 0u;
+    return (s & 0x80000000u) | high | rounded;
+}
+SAR_HD float curvature_in(std::uint32_t slope)
+{
+    return float_of(slope << (32 - curvature_bits));
+}
+
+//! exp(j 2 pi kappa r) in the middle of a cell.
+SAR_HD cf32 carrier_of_cell(const scene& s, const folding& f, int cell)
+{
+    const double r = s.first_m + (cell + 0.5) / f.cells_per_m;
+    return unit_phasor(fractional_cycles(r * s.cycles_per_m));
+}
+
+/*!
+ * \brief Cell \p cell of a line.
+ * \param filter  of interpolations with taps: fold_filter()
+ */
+template <interpolation I>
+SAR_HD folded_cell
+fold(const scene& s, const folding& f, edged_line line, int cell, const float* filter)
+{
+    const cf32 e = carrier_of_cell(s, f, cell);
+    if constexpr (taps_of(I) <= 2) {
+        const cf32 a = line.at(cell);
+        const cf32 b = line.at(cell + 1);
+        const cf32 value = e * (0.5f * (a + b));
+        const cf32 slope = e * (static_cast<float>(1 / f.radians) * (b - a));
+        return { value.re, value.im, bits_of(slope.re), bits_of(slope.im) };
+    } else {
+        constexpr int taps = taps_of(I);
+        const int bin = cell / f.parts;
+        const float* h = filter + (cell - bin * f.parts) * 3 * taps;
+        cf32 c[3] = {};
+        for (int k = 0; k < taps; ++k) {
+            const cf32 v = line.at(bin - taps_before(I) + k);
+            for (int n = 0; n < 3; ++n) {
+                c[n].re += h[n * taps + k] * v.re;
+                c[n].im += h[n * taps + k] * v.im;
+            }
+        }
+        const cf32 value = e * c[0];
+        const cf32 slope = e * c[1];
+        const cf32 curvature = e * c[2];
+        return { value.re,
+                 value.im,
+                 slope_with(slope.re, curvature.re),
+                 slope_with(slope.im, curvature.im) };
+    }
+}
+
+//! The polynomial of a cell, \p f radians from its middle.
+template <bool Linear>
+SAR_HD cf32 value_in(const folded_cell& c, float f)
+{
+    cf32 slope = { float_of(c.slope_re), float_of(c.slope_im) };
+    if constexpr (!Linear) {
+        slope.re += f * curvature_in(c.slope_re);
+        slope.im += f * curvature_in(c.slope_im);
+    }
+    return { c.re + f * slope.re, c.im + f * slope.im };
+}
+
+//! What a pixel sees of a folded line, for looks that know their phase better than their
+//! place in the cell.
+template <interpolation I>
+SAR_HD cf32 folded_echo(const scene& s, const folding& f, const folded_cell* line, look l)
+{
+    const float at = l.fraction * static_cast<float>(f.parts);
+    const int part =
+        at < static_cast<float>(f.parts) ? static_cast<int>(at) : f.parts - 1;
+    const int cell = l.bin * f.parts + part;
+    const float w =
+        (at - static_cast<float>(part) - 0.5f) * static_cast<float>(f.radians);
+    return value_in<(taps_of(I) <= 2)>(line[cell], w) *
+           (unit_phasor(l.cycles) * conj(carrier_of_cell(s, f, cell)));
 }
 
 // ---- accumulation

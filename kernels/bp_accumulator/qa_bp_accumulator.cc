@@ -362,6 +362,219 @@ BOOST_AUTO_TEST_CASE(phase_bound_is_a_bound)
     }
 }
 
+// ---- patches: what devices do, step by step on the host
+// ---------------------------------------------------------------------------
+
+namespace {
+
+struct patch_result {
+    image pixels;
+    std::uint64_t outside = 0;
+    std::uint64_t edges = 0; //!< patches of a pulse that are partly outside
+    int longest = 0;         //!< segment
+    double bound_rad = 0;
+};
+
+template <interpolation I, int Order>
+patch_result
+patch_image(const setup& s, const image_grid& g, const std::vector<cf32>& lines)
+{
+    bp::scene scene;
+    scene.row_step = g.row_step();
+    scene.col_step = g.col_step();
+    scene.first_m = s.axis.first_m;
+    scene.bins_per_m = 1 / s.axis.spacing_m;
+    scene.cycles_per_m = 2 * s.axis.carrier_hz / speed_of_light;
+    scene.rows = g->rows;
+    scene.cols = g->cols;
+    scene.samples = s.axis.samples;
+    scene.bistatic = !s.rx.empty();
+    const double band = s.axis.occupied_band();
+    const bp::folding f = bp::folding_of(scene, bp::parts_of(I, band));
+    const std::vector<float> filter = fold_filter(I, band, f);
+    patch_result out;
+    out.pixels.resize(static_cast<std::size_t>(g->rows) * g->cols);
+    std::vector<bp::folded_cell> folded(f.cells);
+    const auto pulse_of = [&](std::size_t n) {
+        bp::pulse p;
+        p.tx = s.tx[n] - g->origin_m;
+        p.rx = (s.rx.empty() ? s.tx[n] : s.rx[n]) - g->origin_m;
+        p.offset_m = s.axis.range_bias_m;
+        return p;
+    };
+    const float cell = static_cast<float>(f.radians);
+    const float cells = static_cast<float>(1 / f.radians);
+    for (std::size_t n = 0; n < s.tx.size(); ++n) {
+        const bp::edged_line line = { lines.data() + n * s.axis.samples, s.axis.samples };
+        for (int m = 0; m < f.cells; ++m)
+            folded[m] = bp::fold<I>(scene, f, line, m, filter.data());
+        const bp::pulse p = pulse_of(n);
+        for (int k = 0; k < bp::patches_of(g->rows, g->cols); ++k) {
+            const bp::patch t = bp::patch_at(scene, pulse_of(s.tx.size() / 2), k);
+            bp::patch_segment segment;
+            const bp::patch_range r = bp::range_over(scene, f, p, t, 1 << 20, segment);
+            out.edges += segment.count < 0;
+            out.longest = std::max(out.longest, segment.count);
+            for (int i = t.row; i < std::min(t.row + t.rows(), g->rows); ++i)
+                for (int j = t.col; j < std::min(t.col + t.cols(), g->cols); ++j) {
+                    cf32 v = { 0, 0 };
+                    if (segment.count == 0) {
+                        ++out.outside;
+                    } else if (segment.count < 0) {
+                        const int row = i / bp::tile_size * bp::tile_size;
+                        const int col = j / bp::tile_size * bp::tile_size;
+                        const bp::look l = bp::fast_look(
+                            bp::expand(scene, p, row, col), i - row, j - col);
+                        if (l.inside)
+                            v = bp::folded_echo<I>(scene, f, folded.data(), l);
+                        else
+                            ++out.outside;
+                    } else {
+                        const int u = i - t.row;
+                        const int w = j - t.col;
+                        const float x = (t.rows_long ? u : w) - 31.5f;
+                        const float y = (t.rows_long ? w : u) - 15.5f;
+                        // the thread's middle is 30 pixels behind its first
+                        const float middle = std::fmod(x + 31.5f, 4.0f) + 30 - 31.5f;
+                        const float phi = bp::along<Order>(r, middle, y).at(x - middle);
+                        volatile float at = phi * cells + r.magic;
+                        const float whole = at - r.magic;
+                        const float in_cell = std::fma(whole, -cell, phi);
+                        const int index =
+                            static_cast<int>(bp::bits_of(at) - bp::rounding_magic_bits);
+                        BOOST_REQUIRE(index >= 0 && index < segment.count);
+                        v = bp::value_in<(taps_of(I) <= 2)>(folded[segment.first + index],
+                                                            in_cell) *
+                            cf32{ std::cos(in_cell), std::sin(in_cell) };
+                    }
+                    out.pixels[static_cast<std::size_t>(i) * g->cols + j] +=
+                        complex(v.re, v.im);
+                }
+        }
+    }
+    for (complex& v : out.pixels)
+        v /= static_cast<double>(s.tx.size());
+    double nearest = HUGE_VAL;
+    double farthest = 0;
+    for (const vec3& p : s.tx)
+        for (int i = 0; i < g->rows; ++i)
+            for (int j = 0; j < g->cols; ++j) {
+                const double r = length(g.position(i, j) - p);
+                nearest = std::min(nearest, r);
+                farthest = std::max(farthest, r);
+            }
+    out.bound_rad =
+        bp::patch_phase_bound_rad(scene, f, Order, nearest, farthest, out.longest);
+    return out;
+}
+
+} // namespace
+
+// Patches against the definition with the same taps, at every distance and look angle.
+BOOST_AUTO_TEST_CASE(patches_are_what_their_definition_says)
+{
+    struct geometry {
+        const char* name;
+        double range_m, step_m, turn_deg, squint_deg, swath_m;
+        int oversampling;
+        int order;
+        bool bistatic;
+    };
+    for (const geometry q : {
+             geometry{ "10 km", 10e3, 0.2, 0, 0, 120, 4, 2, false },
+             geometry{
+                 "10 km, lines oversampled twice", 10e3, 0.2, 0, 0, 120, 2, 2, false },
+             geometry{
+                 "10 km, 45 degrees off the axes", 10e3, 0.2, 45, 0, 120, 4, 2, false },
+             geometry{
+                 "10 km, along the other axis", 10e3, 0.2, 90, 0, 120, 4, 2, false },
+             geometry{
+                 "10 km, squint, two antennas", 10e3, 0.2, 30, 20, 400, 4, 2, true },
+             geometry{ "770 km", 770e3, 0.4, 20, 0, 900, 4, 2, false },
+             geometry{ "1 km", 1e3, 0.1, 45, 0, 120, 4, 3, false },
+             geometry{ "100 m", 100, 0.05, 30, 0, 120, 4, 3, false },
+         }) {
+        spotlight_options o;
+        o.pulses = 24;
+        o.range_m = q.range_m;
+        o.squint_deg = q.squint_deg;
+        o.oversampling = q.oversampling;
+        o.swath_m = q.swath_m;
+        setup s = spotlight(o);
+        if (q.bistatic) {
+            for (const vec3& p : s.tx)
+                s.rx.push_back(p + vec3{ 300, 40, -900 });
+            s.axis.first_m = measured_range(s, 12, { 0, 0, 0 }) - 200;
+        }
+        std::mt19937 random(9);
+        std::uniform_real_distribution<double> uniform(-1, 1);
+        for (int k = 0; k < 40; ++k) // 80 dB of contrast
+            s.targets.push_back(
+                { { 60 * q.step_m * uniform(random), 60 * q.step_m * uniform(random), 0 },
+                  std::polar(std::pow(10.0, -4.0 * k / 39), 7 * uniform(random)) });
+        const double a = q.turn_deg * pi / 180;
+        const image_grid g = image_grid::centred({ 0, 0, 0 },
+                                                 { -std::sin(a), std::cos(a), 0 },
+                                                 { std::cos(a), std::sin(a), 0 },
+                                                 q.step_m,
+                                                 q.step_m,
+                                                 101,
+                                                 131);
+        const std::vector<cf32> lines = lines_of(s);
+        const auto check = [&](const patch_result& r, interpolation how, double allowed) {
+            const double db =
+                error_db(r.pixels, reference_image(s, g, lines, how, 0, s.tx.size()));
+            std::printf("patches, %s, %s: %.1f dB, bound %.1f dB, %d cells\n",
+                        q.name,
+                        to_string(how).c_str(),
+                        db,
+                        20 * std::log10(r.bound_rad),
+                        r.longest);
+            BOOST_CHECK_LE(db, allowed);
+            BOOST_CHECK_LE(db, 20 * std::log10(r.bound_rad) + 1);
+            BOOST_CHECK_LT(r.bound_rad, allowed_phase_error_rad);
+            BOOST_CHECK_EQUAL(r.edges, 0);
+            BOOST_CHECK_EQUAL(r.outside, 0);
+        };
+        if (q.order == 2) {
+            check(patch_image<interpolation::linear, 2>(s, g, lines),
+                  interpolation::linear,
+                  -74);
+            check(patch_image<interpolation::sinc8, 2>(s, g, lines),
+                  interpolation::sinc8,
+                  -74);
+        } else {
+            check(patch_image<interpolation::linear, 3>(s, g, lines),
+                  interpolation::linear,
+                  -78);
+            check(patch_image<interpolation::sinc16, 3>(s, g, lines),
+                  interpolation::sinc16,
+                  -78);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(patches_at_the_edges_of_the_swath)
+{
+    spotlight_options o;
+    o.pulses = 9;
+    o.swath_m = 14; // narrower than the image
+    setup s = spotlight(o);
+    s.targets = { { { 1, 2, 0 }, 1.0 }, { { 2, -5, 0 }, { 0, 0.5 } } };
+    const std::vector<cf32> lines = lines_of(s);
+    const image_grid g =
+        image_grid::centred({ 0, 0, 0 }, north, east, 0.3, 0.3, 197, 141);
+    const patch_result r = patch_image<interpolation::sinc8, 2>(s, g, lines);
+    BOOST_CHECK_LE(
+        error_db(r.pixels, reference_image(s, g, lines, interpolation::sinc8, 0, 9)),
+        -74);
+    BOOST_TEST(r.edges > 0);
+    const auto exact = make(params_of(s, g, interpolation::sinc8));
+    run(*exact, s, lines);
+    BOOST_CHECK_LE(std::abs(static_cast<double>(r.outside) - exact->report().outside),
+                   1e-4 * r.outside);
+}
+
 BOOST_AUTO_TEST_CASE(auto_falls_back_to_exact_at_short_range)
 {
     // a rail 20 m from the scene, as in CASES: the expansion is wrong by radians
