@@ -127,7 +127,11 @@ protected:
     int d_longest_segment = 0; //!< that patches may have, cells; 0: a backend without
 
 private:
-    int longest_segment(const bp::chunk& chunk, double nearest_m) const;
+    struct patch_reach {
+        int segment;    //!< cells that a patch can touch
+        double along_m; //!< range from its middle to the end of its long side
+    };
+    patch_reach reach_of_patches(const bp::chunk& chunk, double nearest_m) const;
     double phase_bound(const bp::chunk& chunk, bp::ranging& how, int& segment) const;
 
     int d_slot = 0;

@@ -150,8 +150,10 @@ bp_accumulator::bp_accumulator(const bp_accumulator_params& params)
 
 // Along an axis of step a the range changes by |a . g| a pixel, g the unit vector from
 // the antenna; g turns by at most 1 / distance a metre, so that from the centre of the
-// grid it is known everywhere.
-int bp_accumulator::longest_segment(const bp::chunk& chunk, double nearest_m) const
+// grid it is known everywhere. The long axis of a patch is that along which the range
+// changes less, or did when the patches were laid, some pulses before or after.
+bp_accumulator::patch_reach bp_accumulator::reach_of_patches(const bp::chunk& chunk,
+                                                             double nearest_m) const
 {
     const vec3 rows = 0.5 * (d_scene.rows - 1) * d_scene.row_step;
     const vec3 cols = 0.5 * (d_scene.cols - 1) * d_scene.col_step;
@@ -171,14 +173,17 @@ int bp_accumulator::longest_segment(const bp::chunk& chunk, double nearest_m) co
         }
     along_u = std::min(along_u + turn * u, u);
     along_v = std::min(along_v + turn * v, v);
+    const double steep = std::max(along_u, along_v);
+    const double slack = 0.2 * std::max(u, v); // a fifth of a radian of look
+    const double flat = std::min(std::min(along_u, along_v) + slack, steep);
     const double radius = 0.5 * margin;
-    const double reach = 0.5 * (bp::patch_long * std::min(along_u, along_v) +
-                                bp::patch_short * std::max(along_u, along_v)) +
+    const double reach = 0.5 * (bp::patch_long * flat + bp::patch_short * steep) +
                          radius * radius / nearest_m;
     const double cells =
         2 * (reach * d_folding.cells_per_m + 0.02 + 0.01 / d_folding.radians) + 2;
-    return cells < d_scene.samples * 8.0 ? static_cast<int>(std::ceil(cells))
-                                         : d_scene.samples * 8;
+    return { cells < d_folding.cells ? static_cast<int>(std::ceil(cells))
+                                     : d_folding.cells,
+             0.5 * bp::patch_long * flat };
 }
 
 double
@@ -203,11 +208,12 @@ bp_accumulator::phase_bound(const bp::chunk& chunk, bp::ranging& how, int& segme
         d_scene.samples <= bp::longest_fast_line) {
         const double allowed = allowed_phase_error_rad;
         if (d_longest_segment > 0) {
-            segment = longest_segment(chunk, nearest);
+            const patch_reach reach = reach_of_patches(chunk, nearest);
+            segment = reach.segment;
             const double second = bp::patch_phase_bound_rad(
-                d_scene, d_folding, 2, nearest, farthest, segment);
+                d_scene, d_folding, 2, nearest, farthest, reach.along_m);
             const double third = bp::patch_phase_bound_rad(
-                d_scene, d_folding, 3, nearest, farthest, segment);
+                d_scene, d_folding, 3, nearest, farthest, reach.along_m);
             const bool enough = second - third < bp::second_order_phase_error_rad;
             const double bound = enough ? second : third;
             if (bound < allowed && segment <= d_longest_segment) {

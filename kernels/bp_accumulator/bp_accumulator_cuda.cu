@@ -94,46 +94,57 @@ static_assert(sizeof(bp::scene) + sizeof(bp::chunk) + 4 * sizeof(void*) <= 4096,
 //
 // Lines are folded when they come and wait, with their pulses, until there are enough of
 // them: a group. Then, for as many patches at a time as there is room for:
-//   ranges_kernel  a thread is a pulse and a patch: its range as a polynomial, in double
+//   ranges_kernel  a block is a patch, a thread some pulses: ranges as polynomials, in
+//                  double
 //   patch_kernel   a block is a patch: 128 threads of 16 pixels 4 apart along the long
 //                  axis, so that neighbouring lanes read the same cell or the next one.
 //                  The cells a patch can touch are copied to shared memory while the
-//                  pulses before are summed: a ring of two turns of pulses, and one
-//                  barrier a turn.
-//   edge_kernel    what lies partly outside the swath, pixel by pixel
+//                  pulses before are summed: two turns of pulses, one is read while the
+//                  other arrives.
+//   edge_kernel    what lies partly outside the swath, pixel by pixel, and chunks with
+//                  samples that are not finite
 
 constexpr int patch_threads = 128;
 constexpr int patch_lanes = 4; // of a warp along the long axis
 constexpr int patch_step = patch_lanes;
 constexpr int patch_pixels = bp::patch_long / patch_step; // of a thread
 static_assert(patch_threads / patch_lanes == bp::patch_short, "a thread has all of x");
-constexpr int longest_turn = 8; // pulses between barriers
-constexpr int largest_group = 256;
+constexpr int longest_turn = 8;                                    // pulses
+constexpr int patch_static_bytes = 2 * sizeof(unsigned long long); // barriers
+constexpr int largest_group = 1024;
+//! Any two chunks that follow one another have more pulses than fit into one.
+constexpr int most_chunks = 2 * largest_group / bp::chunk_pulses + 1;
+
+//! A pulse that waits, and its chunk: pulses whose sum is left out together when it is
+//! not finite.
+struct waiting_pulse {
+    bp::pulse pulse;
+    int chunk;
+};
 
 struct patch_job {
     bp::scene scene;
     bp::folding fold;
-    const bp::pulse* pulses;      //!< [count]
+    const waiting_pulse* pulses;  //!< [count]
+    const int* broken;            //!< [chunk]: has samples that are not finite
     const bp::folded_cell* lines; //!< [count][fold.cells]
     bp::patch_range* ranges;      //!< [patch][pitch]
-    bp::patch_segment* segments;  //!< [patch][pitch]
+    int* firsts;                  //!< [patch][pitch]: cell, or first_cell
     bp::patch* patches;           //!< [patch]
+    int* edges;                   //!< how many patches have pulses for edge_kernel, which
     bp::pixel_sum* image;
     unsigned long long* counts;
     int count;   //!< pulses
-    int pitch;   //!< pulses from patch to patch
+    int pitch;   //!< pulses from patch to patch, a multiple of longest_turn
     int first;   //!< patch of this launch
-    int segment; //!< cells from pulse to pulse in the ring
-    int turn;    //!< pulses between barriers, a power of two
-    float radians_a_cell;
+    int order;   //!< of ranges
+    int segment; //!< cells from pulse to pulse in the ring, all of which are copied
+    int turn;    //!< pulses a turn
     float cells_a_radian;
-    unsigned new_sums[largest_group / 32]; //!< bits: put away what was summed before it
-
-    __host__ __device__ bool new_sum(int pulse) const
-    {
-        return new_sums[pulse / 32] >> pulse % 32 & 1;
-    }
+    int chunks;
+    int starts[most_chunks + 1]; //!< first pulse of each chunk, and count
 };
+enum first_cell { outside_swath = -1, on_the_edge = -2 };
 
 template <interpolation I>
 __global__ void __launch_bounds__(256) fold_kernel(const __grid_constant__ bp::scene s,
@@ -142,7 +153,9 @@ __global__ void __launch_bounds__(256) fold_kernel(const __grid_constant__ bp::s
                                                    const cf32* __restrict__ lines,
                                                    const float* __restrict__ filter,
                                                    bp::folded_cell* __restrict__ out,
-                                                   bp::pulse* __restrict__ pulses)
+                                                   waiting_pulse* __restrict__ pulses,
+                                                   int* __restrict__ broken,
+                                                   int chunk)
 {
     constexpr int taps = taps_of(I) > 2 ? taps_of(I) : 0;
     __shared__ float h[8 * 3 * taps + 1];
@@ -153,13 +166,19 @@ __global__ void __launch_bounds__(256) fold_kernel(const __grid_constant__ bp::s
     }
     const int k = blockIdx.y;
     if (blockIdx.x == 0 && threadIdx.x == 0)
-        pulses[k] = c.pulses[k];
+        pulses[k] = { c.pulses[k], chunk };
     const int cell = blockIdx.x * blockDim.x + threadIdx.x;
-    if (cell >= f.cells)
-        return;
-    const bp::edged_line line = { lines + static_cast<long long>(c.line[k]) * s.samples,
-                                  s.samples };
-    out[static_cast<long long>(k) * f.cells + cell] = bp::fold<I>(s, f, line, cell, h);
+    bool finite = true;
+    if (cell < f.cells) {
+        const bp::edged_line line = {
+            lines + static_cast<long long>(c.line[k]) * s.samples, s.samples
+        };
+        const bp::folded_cell v = bp::fold<I>(s, f, line, cell, h);
+        finite = bp::is_finite(v);
+        out[static_cast<long long>(k) * f.cells + cell] = v;
+    }
+    if (__syncthreads_or(!finite) && threadIdx.x == 0)
+        broken[chunk] = 1;
 }
 
 __device__ int pixels_of(const bp::scene& s, const bp::patch& t)
@@ -171,23 +190,40 @@ __device__ int pixels_of(const bp::scene& s, const bp::patch& t)
 
 __global__ void __launch_bounds__(128) ranges_kernel(const __grid_constant__ patch_job a)
 {
-    const int k = blockIdx.x * blockDim.x + threadIdx.x;
+    const int index = blockIdx.x;
+    const bp::patch t =
+        bp::patch_at(a.scene, a.pulses[a.count / 2].pulse, a.first + index);
+    const int pixels = pixels_of(a.scene, t);
     int outside = 0;
-    if (k < a.count) {
-        const bp::patch t = bp::patch_at(
-            a.scene, a.pulses[a.count / 2], a.first + static_cast<int>(blockIdx.y));
-        if (k == 0)
-            a.patches[blockIdx.y] = t;
-        bp::patch_segment segment;
-        bp::patch_range r =
-            bp::range_over(a.scene, a.fold, a.pulses[k], t, a.segment, segment);
-        if (a.new_sum(k))
-            r.use |= bp::patch_new_sum;
-        if (segment.count == 0)
-            outside = pixels_of(a.scene, t);
-        const long long at = static_cast<long long>(blockIdx.y) * a.pitch + k;
-        a.ranges[at] = r;
-        a.segments[at] = segment;
+    int edges = 0;
+    if (pixels > 0)
+        for (int k = threadIdx.x; k < a.count; k += blockDim.x) {
+            const waiting_pulse w = a.pulses[k];
+            bp::patch_segment segment = { 0, -1 };
+            bp::patch_range r = {};
+            if (!a.broken[w.chunk])
+                r = bp::range_over(
+                    a.scene, a.fold, w.pulse, t, a.order, a.segment, segment);
+            int first = outside_swath;
+            if (segment.count > 0) {
+                first = min(segment.first, a.fold.cells - a.segment);
+                r.magic += static_cast<float>(segment.first - first +
+                                              k % (2 * a.turn) * a.segment);
+            } else if (segment.count < 0) {
+                first = on_the_edge;
+                ++edges;
+            } else {
+                outside += pixels;
+            }
+            const long long at = static_cast<long long>(index) * a.pitch + k;
+            a.ranges[at] = r;
+            a.firsts[at] = first;
+        }
+    edges = __syncthreads_or(edges);
+    if (threadIdx.x == 0) {
+        a.patches[index] = t;
+        if (edges)
+            a.edges[1 + atomicAdd(a.edges, 1)] = index;
     }
     count(a.counts + outside_counter, outside);
 }
@@ -197,22 +233,97 @@ __device__ unsigned shared_address(const void* p)
     return static_cast<unsigned>(__cvta_generic_to_shared(p));
 }
 
-//! Copy 16 bytes to shared memory, done after copies_done().
-__device__ void copy16(void* to, const void* from)
+/*!
+ * \brief Copies that fill two turns of shared memory in the background.
+ *
+ * From compute capability 9.0 on a copy of any length is one instruction of one thread;
+ * what arrives is counted by a barrier in shared memory (PTX ISA, cp.async.bulk and
+ * mbarrier). Before, each thread copies 16 bytes at a time.
+ */
+class turn_copies
 {
-#if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to)),
-                 "l"(from));
+public:
+#if __CUDA_ARCH__ >= 900
+    //! By all threads. \p barriers: two, in shared memory
+    __device__ explicit turn_copies(unsigned long long* barriers)
+        : d_barriers(shared_address(barriers))
+    {
+        if (threadIdx.x == 0) {
+            for (int k = 0; k < 2; ++k)
+                asm volatile(
+                    "mbarrier.init.shared::cta.b64 [%0], 1;" ::"r"(d_barriers + 8 * k)
+                    : "memory");
+            asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
+        }
+        __syncthreads();
+    }
+    //! By one thread, before the copies of a turn: all their bytes.
+    __device__ void announce(int turn, int bytes)
+    {
+        asm volatile("mbarrier.arrive.expect_tx.shared::cta.b64 _, [%0], %1;" ::"r"(
+                         d_barriers + 8 * (turn & 1)),
+                     "r"(bytes)
+                     : "memory");
+    }
+    //! By one thread, 16-byte units.
+    __device__ void copy(int turn, uint4* to, const uint4* from, int units)
+    {
+        asm volatile("cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes "
+                     "[%0], [%1], %2, [%3];" ::"r"(shared_address(to)),
+                     "l"(from),
+                     "r"(16 * units),
+                     "r"(d_barriers + 8 * (turn & 1))
+                     : "memory");
+    }
+    //! By all threads: the turn has arrived.
+    __device__ void wait(int turn)
+    {
+        unsigned done;
+        do {
+            asm volatile("{\n\t.reg .pred p;\n\t"
+                         "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], %2;\n\t"
+                         "selp.u32 %0, 1, 0, p;\n\t}"
+                         : "=r"(done)
+                         : "r"(d_barriers + 8 * (turn & 1)), "r"(turn >> 1 & 1)
+                         : "memory");
+        } while (!done);
+    }
+
+private:
+    unsigned d_barriers;
 #else
-    *static_cast<uint4*>(to) = __ldg(static_cast<const uint4*>(from));
-#endif
-}
-__device__ void copies_done()
-{
+    __device__ explicit turn_copies(unsigned long long*) {}
+    //! By all threads together.
+    __device__ void copy(int, uint4* to, const uint4* from, int units)
+    {
+#pragma unroll 1
+        for (int j = threadIdx.x; j < units; j += patch_threads) {
 #if __CUDA_ARCH__ >= 800
-    asm volatile("cp.async.commit_group;\n\tcp.async.wait_group 0;" ::: "memory");
+            asm volatile(
+                "cp.async.cg.shared.global [%0], [%1], 16;" ::"r"(shared_address(to + j)),
+                "l"(from + j)
+                : "memory");
+#else
+            to[j] = __ldg(from + j);
 #endif
-}
+        }
+    }
+    //! By all threads, after the copies of a turn, also of a turn without any.
+    __device__ void commit()
+    {
+#if __CUDA_ARCH__ >= 800
+        asm volatile("cp.async.commit_group;" ::: "memory");
+#endif
+    }
+    __device__ void wait(int)
+    {
+#if __CUDA_ARCH__ >= 800
+        asm volatile("cp.async.wait_group 1;" ::: "memory");
+#endif
+        __syncthreads();
+    }
+#endif
+};
 
 __device__ bp::folded_cell load_shared(unsigned address)
 {
@@ -228,8 +339,8 @@ __device__ int put_away(const patch_job& a,
                         const bp::patch& t,
                         int x,
                         int y,
-                        float (&re)[patch_pixels],
-                        float (&im)[patch_pixels])
+                        const float (&re)[patch_pixels],
+                        const float (&im)[patch_pixels])
 {
     const int row = t.row + (t.rows_long ? x : y);
     const int col = t.col + (t.rows_long ? y : x);
@@ -251,8 +362,6 @@ __device__ int put_away(const patch_job& a,
                 ++lost;
         }
         p += step;
-        re[k] = 0;
-        im[k] = 0;
     }
     return lost;
 }
@@ -261,91 +370,119 @@ template <bool Linear, int Order>
 __global__ void __launch_bounds__(patch_threads, 4)
     patch_kernel(const __grid_constant__ patch_job a, const unsigned magic_bits)
 {
-    constexpr int quads = Order == 2 ? 2 : 3; // of a range that are read
-    extern __shared__ uint4 ring[];
+    constexpr int quads = 3; // of a range
+    extern __shared__ __align__(128) uint4 ring[];
+    __shared__ unsigned long long barriers[2];
     const bp::patch t = a.patches[blockIdx.x];
     if (t.row >= a.scene.rows || t.col >= a.scene.cols)
         return;
-    const int slots = 2 * a.turn;
-    uint4* const ranges = ring + slots * a.segment;
+    uint4* const ranges = ring + 2 * a.turn * a.segment;
     const int x = threadIdx.x % patch_lanes;
     const int y = threadIdx.x / patch_lanes;
     const float middle_x =
         x + 0.5f * (patch_pixels - 1) * patch_step - 0.5f * (bp::patch_long - 1);
     const float middle_y = y - 0.5f * (bp::patch_short - 1);
-    const uint4* const dev_ranges = reinterpret_cast<const uint4*>(
-        a.ranges + static_cast<long long>(blockIdx.x) * a.pitch);
-    const bp::patch_segment* const segments =
-        a.segments + static_cast<long long>(blockIdx.x) * a.pitch;
+    const long long here = static_cast<long long>(blockIdx.x) * a.pitch;
+    const uint4* const dev_ranges = reinterpret_cast<const uint4*>(a.ranges + here);
+    const uint4* const lines = reinterpret_cast<const uint4*>(a.lines);
+    const int* const firsts = a.firsts + here;
     const unsigned base = shared_address(ring) - magic_bits;
+    const int turns = (a.count + a.turn - 1) / a.turn;
+    turn_copies copies(barriers);
 
-    const auto stage = [&](int pulse, bp::patch_segment g) {
-        const uint4* from = reinterpret_cast<const uint4*>(a.lines) +
-                            static_cast<long long>(pulse) * a.fold.cells + g.first;
-        uint4* to = ring + (pulse & (slots - 1)) * a.segment;
-#pragma unroll 1
-        for (int j = threadIdx.x; j < g.count; j += patch_threads)
-            copy16(to + j, from + j);
+#if __CUDA_ARCH__ >= 900
+    // lanes of the first warp, a pulse each, which know a turn ahead what to copy
+    const auto first_of = [&](int turn) {
+        const int p = turn * a.turn + static_cast<int>(threadIdx.x);
+        return static_cast<int>(threadIdx.x) < a.turn && p < a.count ? firsts[p]
+                                                                     : outside_swath;
     };
-    const auto stage_ranges = [&](int pulse) {
-        const int i = threadIdx.x / quads;
-        const int q = threadIdx.x % quads;
-        if (i < a.turn && pulse + i < a.count)
-            copy16(ranges + ((pulse + i) & (slots - 1)) * quads + q,
-                   dev_ranges + (pulse + i) * 3 + q);
+    int next = outside_swath;
+    if (threadIdx.x < 32)
+        next = first_of(0);
+    const auto stage = [&](int turn) {
+        if (threadIdx.x >= 32 || turn >= turns)
+            return;
+        const int lane = threadIdx.x;
+        const int half = (turn & 1) * a.turn;
+        const int n = min(a.turn, a.count - turn * a.turn);
+        const int first = next;
+        next = first_of(turn + 1);
+        const unsigned inside = __ballot_sync(0xffffffffu, first >= 0);
+        if (lane == 0) {
+            copies.announce(turn, 16 * (__popc(inside) * a.segment + n * quads));
+            copies.copy(turn,
+                        ranges + half * quads,
+                        dev_ranges + turn * a.turn * quads,
+                        n * quads);
+        }
+        __syncwarp();
+        if (first >= 0)
+            copies.copy(turn,
+                        ring + (half + lane) * a.segment,
+                        lines +
+                            static_cast<long long>(turn * a.turn + lane) * a.fold.cells +
+                            first,
+                        a.segment);
     };
+#else
+    const auto stage = [&](int turn) {
+        if (turn < turns) {
+            const int half = (turn & 1) * a.turn;
+            const int n = min(a.turn, a.count - turn * a.turn);
+            copies.copy(turn,
+                        ranges + half * quads,
+                        dev_ranges + turn * a.turn * quads,
+                        n * quads);
+            for (int i = 0; i < n; ++i) {
+                const int pulse = turn * a.turn + i;
+                const int first = firsts[pulse];
+                if (first >= 0)
+                    copies.copy(turn,
+                                ring + (half + i) * a.segment,
+                                lines + static_cast<long long>(pulse) * a.fold.cells +
+                                    first,
+                                a.segment);
+            }
+        }
+        copies.commit();
+    };
+#endif
 
     float re[patch_pixels] = {};
     float im[patch_pixels] = {};
-    int lost = 0;
-    for (int p = 0; p < a.turn && p < a.count; ++p)
-        stage(p, segments[p]);
-    stage_ranges(0);
-    copies_done();
-    __syncthreads();
-    bp::patch_segment next = a.turn < a.count ? segments[a.turn] : bp::patch_segment{};
+    stage(0);
+    stage(1);
 #pragma unroll 1
-    for (int first = 0; first < a.count; first += a.turn) {
-        const int end = min(first + a.turn, a.count);
-        stage_ranges(first + a.turn);
+    for (int turn = 0; turn < turns; ++turn) {
+        copies.wait(turn);
+        const int n = min(a.turn, a.count - turn * a.turn);
+        const float4* q =
+            reinterpret_cast<const float4*>(ranges) + (turn & 1) * a.turn * quads;
 #pragma unroll 1
-        for (int p = first; p < end; ++p) {
-            if (p + a.turn < a.count) {
-                stage(p + a.turn, next);
-                if (p + a.turn + 1 < a.count)
-                    next = segments[p + a.turn + 1];
-            }
-            const int slot = p & (slots - 1);
-            const float4* q = reinterpret_cast<const float4*>(ranges) + slot * quads;
+        for (int i = 0; i < n; ++i, q += quads) {
             const float4 q0 = q[0];
             const float4 q1 = q[1];
-            bp::patch_range r = { q0.x, q0.y, q0.z, q0.w, q1.x, q1.y, q1.z };
-            const int use = __float_as_int(q1.w);
-            if (use & bp::patch_new_sum)
-                lost += put_away(a, t, x, y, re, im);
-            if (!(use & bp::patch_inside))
+            const float4 q2 = q[2];
+            if (q1.w == 0)
                 continue;
-            if constexpr (Order == 3) {
-                const float4 q2 = q[2];
-                r.xxx = q2.x;
-                r.xxy = q2.y;
-                r.xyy = q2.z;
-                r.yyy = q2.w;
-            }
-            const bp::cubic_line w = bp::along<Order>(r, middle_x, middle_y);
-            const float magic = r.magic + static_cast<float>(slot * a.segment);
+            const bp::patch_range r = { q0.x, q0.y, q0.z, q0.w, q1.x, q1.y,
+                                        q1.z, q1.w, q2.x, q2.y, q2.z, q2.w };
+            const bp::patch_row w =
+                bp::along<Order>(r, middle_x, middle_y, a.fold.radians, a.cells_a_radian);
 #pragma unroll
             for (int h = 0; h < patch_pixels / 2; ++h) {
                 // two pixels, as far before as behind the middle
                 const float m = (h + 0.5f) * patch_step;
-                const float even = fmaf(m * m, w.xx, w.c);
-                const float odd = Order == 2 ? w.x : fmaf(m * m, w.xxx, w.x);
+                const float even = fmaf(m * m, w.line.xx, w.line.c);
+                const float odd =
+                    Order == 2 ? w.line.x : fmaf(m * m, w.line.xxx, w.line.x);
 #pragma unroll
                 for (int side = -1; side <= 1; side += 2) {
                     const int k = patch_pixels / 2 + (side < 0 ? -1 - h : h);
                     const float phi = fmaf(side * m, odd, even);
-                    const float at = fmaf(phi, a.cells_a_radian, magic);
-                    const float f = fmaf(at - magic, -a.radians_a_cell, phi);
+                    const float at = fmaf(phi, a.cells_a_radian, w.magic);
+                    const float f = fmaf(at - w.magic, -a.fold.radians, phi);
                     const cf32 v = bp::value_in<Linear>(
                         load_shared((__float_as_uint(at) << 4) + base), f);
                     float sine;
@@ -358,17 +495,17 @@ __global__ void __launch_bounds__(patch_threads, 4)
                 }
             }
         }
-        copies_done();
         __syncthreads();
+        stage(turn + 2);
     }
-    lost += put_away(a, t, x, y, re, im);
+    int lost = put_away(a, t, x, y, re, im);
     for (int step = 16; step > 0; step /= 2)
         lost += __shfl_down_sync(0xffffffffu, lost, step);
     if (threadIdx.x % 32 == 0 && lost > 0)
         atomicAdd(a.counts + non_finite_counter, static_cast<unsigned long long>(lost));
 }
 
-//! A block is half a patch: a tile of 32 x 32 pixels.
+//! A block is half a patch at a time: a tile of 32 x 32 pixels.
 template <interpolation I>
 __global__ void __launch_bounds__(ts* threads_y)
     edge_kernel(const __grid_constant__ patch_job a)
@@ -376,60 +513,61 @@ __global__ void __launch_bounds__(ts* threads_y)
     static_assert(bp::patch_long == 2 * ts && bp::patch_short == ts, "two tiles a patch");
     __shared__ bp::expansion expansions[bp::chunk_pulses];
     __shared__ bool wanted[bp::chunk_pulses];
-    const int patch_index = blockIdx.x / 2;
-    const bp::patch t = a.patches[patch_index];
-    const bp::patch_segment* const segments =
-        a.segments + static_cast<long long>(patch_index) * a.pitch;
-    const int tile_row = t.row + (t.rows_long ? blockIdx.x % 2 * ts : 0);
-    const int tile_col = t.col + (t.rows_long ? 0 : blockIdx.x % 2 * ts);
-    if (tile_row >= a.scene.rows || tile_col >= a.scene.cols)
-        return;
     const bp::scene& s = a.scene;
-    const int col = tile_col + threadIdx.x;
+    const int tiles = 2 * a.edges[0];
     int outside = 0;
     int non_finite = 0;
-    int n;
-    for (int first = 0; first < a.count; first += n) {
-        n = 1;
-        while (n < bp::chunk_pulses && first + n < a.count && !a.new_sum(first + n))
-            ++n;
-        const int k = threadIdx.y * ts + threadIdx.x;
-        const bool edge = k < n && segments[first + k].count < 0;
-        if (!__syncthreads_or(edge))
+    for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
+        const int index = a.edges[1 + tile / 2];
+        const bp::patch t = a.patches[index];
+        const int* const firsts = a.firsts + static_cast<long long>(index) * a.pitch;
+        const int tile_row = t.row + (t.rows_long ? tile % 2 * ts : 0);
+        const int tile_col = t.col + (t.rows_long ? 0 : tile % 2 * ts);
+        if (tile_row >= s.rows || tile_col >= s.cols)
             continue;
-        if (k < n) {
-            wanted[k] = edge;
-            if (edge)
-                expansions[k] = bp::expand(s, a.pulses[first + k], tile_row, tile_col);
-        }
-        __syncthreads();
-        cf32 sum[pixels_a_thread] = {};
-        for (int j = 0; j < n; ++j) {
-            if (!wanted[j])
+        const int col = tile_col + threadIdx.x;
+        for (int c = 0; c < a.chunks; ++c) {
+            const int first = a.starts[c];
+            const int n = a.starts[c + 1] - first;
+            const int k = threadIdx.y * ts + threadIdx.x;
+            const bool edge = k < n && firsts[first + k] == on_the_edge;
+            if (!__syncthreads_or(edge))
                 continue;
-            const bp::folded_cell* line =
-                a.lines + static_cast<long long>(first + j) * a.fold.cells;
+            if (k < n) {
+                wanted[k] = edge;
+                if (edge)
+                    expansions[k] =
+                        bp::expand(s, a.pulses[first + k].pulse, tile_row, tile_col);
+            }
+            __syncthreads();
+            cf32 sum[pixels_a_thread] = {};
+            for (int j = 0; j < n; ++j) {
+                if (!wanted[j])
+                    continue;
+                const bp::folded_cell* line =
+                    a.lines + static_cast<long long>(first + j) * a.fold.cells;
+#pragma unroll
+                for (int m = 0; m < pixels_a_thread; ++m) {
+                    const int i = threadIdx.y + m * threads_y;
+                    const bp::look l =
+                        bp::fast_look(expansions[j], i, static_cast<int>(threadIdx.x));
+                    if (!l.inside) {
+                        outside += tile_row + i < s.rows && col < s.cols;
+                        continue;
+                    }
+                    sum[m] = sum[m] + bp::folded_echo<I>(s, a.fold, line, l);
+                }
+            }
 #pragma unroll
             for (int m = 0; m < pixels_a_thread; ++m) {
-                const int i = threadIdx.y + m * threads_y;
-                const bp::look l =
-                    bp::fast_look(expansions[j], i, static_cast<int>(threadIdx.x));
-                if (!l.inside) {
-                    outside += tile_row + i < s.rows && col < s.cols;
-                    continue;
-                }
-                sum[m] = sum[m] + bp::folded_echo<I>(s, a.fold, line, l);
+                const int row = tile_row + threadIdx.y + m * threads_y;
+                if (row < s.rows && col < s.cols &&
+                    !bp::add_chunk(a.image[static_cast<long long>(row) * s.cols + col],
+                                   sum[m]))
+                    ++non_finite;
             }
+            __syncthreads();
         }
-#pragma unroll
-        for (int m = 0; m < pixels_a_thread; ++m) {
-            const int row = tile_row + threadIdx.y + m * threads_y;
-            if (row < s.rows && col < s.cols &&
-                !bp::add_chunk(a.image[static_cast<long long>(row) * s.cols + col],
-                               sum[m]))
-                ++non_finite;
-        }
-        __syncthreads();
     }
     count(a.counts + outside_counter, outside);
     count(a.counts + non_finite_counter, non_finite);
@@ -588,7 +726,8 @@ protected:
     }
 
 private:
-    //! Memory for groups of pulses, as far as a quarter of what is free allows.
+    //! Memory for groups of pulses, as far as a sixteenth of what is free allows for
+    //! their lines, and as much for their ranges.
     void make_patches()
     {
         if (d_params.accuracy == accuracy_mode::exact ||
@@ -598,29 +737,33 @@ private:
         std::size_t free_bytes = 0;
         std::size_t total_bytes = 0;
         SAR_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
-        const std::size_t budget = std::min<std::size_t>(free_bytes / 8, 256u << 20);
+        const std::size_t budget = std::min<std::size_t>(free_bytes / 16, 512u << 20);
         const std::size_t line = d_folding.cells * sizeof(bp::folded_cell);
         d_group = largest_group;
         while (d_group > bp::chunk_pulses && d_group * line > budget)
             d_group /= 2;
-        const std::size_t a_patch =
-            d_group * (sizeof(bp::patch_range) + sizeof(bp::patch_segment));
+        const std::size_t a_patch = d_group * (sizeof(bp::patch_range) + sizeof(int));
         d_patches = bp::patches_of(d_scene.rows, d_scene.cols);
         d_band = static_cast<int>(
-            std::min<std::size_t>({ static_cast<std::size_t>(d_patches),
-                                    16384, // of the second axis of a launch
-                                    budget / a_patch }));
+            std::min<std::size_t>(static_cast<std::size_t>(d_patches), budget / a_patch));
         if (d_group * line > budget || d_band < std::min(d_patches, 256))
             return;
         cudaDeviceProp device;
         SAR_CUDA(cudaGetDeviceProperties(&device, d_space.index()));
+        d_processors = device.multiProcessorCount;
         d_block_bytes = device.sharedMemPerBlockOptin;
         // four blocks share a multiprocessor, and the system takes a part for each
         d_share_bytes =
             device.sharedMemPerMultiprocessor / 4 - device.reservedSharedMemPerBlock;
+        // bands are alike, and of whole waves of blocks where there are several
+        const int bands = (d_patches + d_band - 1) / d_band;
+        const int wave = 4 * d_processors;
+        const int even = (d_patches + bands - 1) / bands;
+        d_band =
+            bands == 1 ? d_patches : std::min(d_band, (even + wave - 1) / wave * wave);
         with_patch_kernels(d_params.interpolator, [&](auto kernels) {
-            const int bytes = static_cast<int>(d_block_bytes);
             const auto allow = cudaFuncAttributeMaxDynamicSharedMemorySize;
+            const int bytes = static_cast<int>(d_block_bytes) - patch_static_bytes;
             SAR_CUDA(cudaFuncSetAttribute(kernels.second, allow, bytes));
             SAR_CUDA(cudaFuncSetAttribute(kernels.third, allow, bytes));
         });
@@ -635,17 +778,18 @@ private:
                                      d_space.compute_stream()));
             SAR_CUDA(cudaStreamSynchronize(d_space.compute_stream()));
         }
-        d_pulses = device_buffer<bp::pulse>(d_group);
+        const std::size_t band = d_band;
+        d_pulses = device_buffer<waiting_pulse>(d_group);
+        d_broken = device_buffer<int>(most_chunks);
         d_lines = device_buffer<bp::folded_cell>(static_cast<std::size_t>(d_group) *
                                                  d_folding.cells);
-        d_ranges =
-            device_buffer<bp::patch_range>(static_cast<std::size_t>(d_band) * d_group);
-        d_segments =
-            device_buffer<bp::patch_segment>(static_cast<std::size_t>(d_band) * d_group);
-        d_where = device_buffer<bp::patch>(d_band);
-        d_longest_segment =
-            static_cast<int>((d_block_bytes - 2 * sizeof(bp::patch_range)) /
-                             (2 * sizeof(bp::folded_cell)));
+        d_ranges = device_buffer<bp::patch_range>(band * d_group);
+        d_firsts = device_buffer<int>(band * d_group);
+        d_where = device_buffer<bp::patch>(band);
+        d_edges = device_buffer<int>(band + 1);
+        d_longest_segment = static_cast<int>(
+            (d_block_bytes - patch_static_bytes - 2 * sizeof(bp::patch_range)) /
+            (2 * sizeof(bp::folded_cell)));
         d_longest_segment = std::min(d_longest_segment, 2048);
     }
 
@@ -663,32 +807,34 @@ private:
         if (d_waiting > 0 &&
             (how != d_how || slot != d_group_slot || d_waiting + c.count > d_group))
             sum_group();
+        const cudaStream_t stream = d_space.compute_stream();
         if (d_waiting == 0) {
             d_how = how;
             d_group_slot = slot;
-            d_segment = 0;
-            d_sum = 0;
-            std::fill(std::begin(d_job.new_sums), std::end(d_job.new_sums), 0u);
+            d_job.segment = 0;
+            d_job.chunks = 0;
+            SAR_CUDA(
+                cudaMemsetAsync(d_broken.data(), 0, most_chunks * sizeof(int), stream));
         }
-        if (d_sum + c.count > bp::chunk_pulses) {
-            d_job.new_sums[d_waiting / 32] |= 1u << d_waiting % 32;
-            d_sum = 0;
-        }
-        d_segment = std::max(d_segment, segment);
+        if (d_job.chunks == 0 ||
+            d_waiting + c.count - d_job.starts[d_job.chunks - 1] > bp::chunk_pulses)
+            d_job.starts[d_job.chunks++] = d_waiting;
+        d_job.segment = std::max(d_job.segment, segment);
         with_patch_kernels(d_params.interpolator, [&](auto kernels) {
             const dim3 blocks((d_folding.cells + 255) / 256, c.count);
-            kernels.fold<<<blocks, 256, 0, d_space.compute_stream()>>>(
+            kernels.fold<<<blocks, 256, 0, stream>>>(
                 d_scene,
                 d_folding,
                 c,
                 dev_lines,
                 d_filter.data(),
                 d_lines.data() + static_cast<std::size_t>(d_waiting) * d_folding.cells,
-                d_pulses.data() + d_waiting);
+                d_pulses.data() + d_waiting,
+                d_broken.data(),
+                d_job.chunks - 1);
         });
         SAR_CUDA_LAUNCH("bp_accumulator::add");
         d_waiting += c.count;
-        d_sum += c.count;
     }
 
     //! Add what waits to the image.
@@ -699,32 +845,37 @@ private:
         patch_job& a = d_job;
         a.scene = d_scene;
         a.fold = d_folding;
-        a.radians_a_cell = static_cast<float>(d_folding.radians);
-        a.cells_a_radian = static_cast<float>(1 / d_folding.radians);
+        a.cells_a_radian = 1 / d_folding.radians;
         a.pulses = d_pulses.data();
+        a.broken = d_broken.data();
         a.lines = d_lines.data();
         a.ranges = d_ranges.data();
-        a.segments = d_segments.data();
+        a.firsts = d_firsts.data();
         a.patches = d_where.data();
+        a.edges = d_edges.data();
         a.image = d_image.data() + d_pixels * d_group_slot;
         a.counts = d_counts.data();
         a.count = d_waiting;
         a.pitch = d_group;
-        a.segment = d_segment;
+        a.order = d_how == bp::ranging::patch2 ? 2 : 3;
         a.turn = longest_turn;
         while (a.turn > 1 && ring_bytes(a.turn, a.segment) > d_share_bytes)
             a.turn /= 2;
+        a.starts[a.chunks] = d_waiting;
         d_waiting = 0;
         const cudaStream_t stream = d_space.compute_stream();
         for (a.first = 0; a.first < d_patches; a.first += d_band) {
             const unsigned n = std::min(d_band, d_patches - a.first);
-            ranges_kernel<<<dim3((a.count + 127) / 128, n), 128, 0, stream>>>(a);
+            SAR_CUDA(cudaMemsetAsync(a.edges, 0, sizeof(int), stream));
+            ranges_kernel<<<n, 128, 0, stream>>>(a);
             with_patch_kernels(d_params.interpolator, [&](auto kernels) {
-                const auto k =
-                    d_how == bp::ranging::patch2 ? kernels.second : kernels.third;
+                const auto k = a.order == 2 ? kernels.second : kernels.third;
                 k<<<n, patch_threads, ring_bytes(a.turn, a.segment), stream>>>(
                     a, bp::rounding_magic_bits << 4);
-                kernels.edge<<<2 * n, dim3(ts, threads_y), 0, stream>>>(a);
+                kernels.edge<<<std::min(2 * n, 8u * d_processors),
+                               dim3(ts, threads_y),
+                               0,
+                               stream>>>(a);
             });
             SAR_CUDA_LAUNCH("bp_accumulator::add");
         }
@@ -739,21 +890,22 @@ private:
     // patches: a group of pulses that waits
     int d_group = 0; // its size
     int d_waiting = 0;
-    int d_sum = 0; // of them since the last that begins a sum
     bp::ranging d_how = bp::ranging::patch2;
     int d_group_slot = 0;
-    int d_segment = 0;
     int d_patches = 0;
     int d_band = 0; // patches that are summed at once
+    int d_processors = 0;
     std::size_t d_block_bytes = 0;
     std::size_t d_share_bytes = 0;
     patch_job d_job = {};
     device_buffer<float> d_filter;
-    device_buffer<bp::pulse> d_pulses;
+    device_buffer<waiting_pulse> d_pulses;
+    device_buffer<int> d_broken;
     device_buffer<bp::folded_cell> d_lines;
     device_buffer<bp::patch_range> d_ranges;
-    device_buffer<bp::patch_segment> d_segments;
+    device_buffer<int> d_firsts;
     device_buffer<bp::patch> d_where;
+    device_buffer<int> d_edges;
 };
 
 } // namespace

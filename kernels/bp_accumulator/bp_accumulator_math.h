@@ -32,13 +32,11 @@
 //          pixel only the fraction matters too: no float holds more than some 20 cycles,
 //          whatever the wavelength. Remainder: the fourth derivative of a distance along
 //          a line is 3 sin(a)^2 (5 cos(a)^2 - 1) / R^3, |.| <= 3 / R^3, so the error is
-//          at most r^4 / (8 R_min^3) metres for |d| <= r; after second order, where the
-//          third derivative -3 cos(a) sin(a)^2 / R^2, |.| <= 2 / sqrt(3) / R^2, is left
-//          out, r^3 / (3 sqrt(3)) / R_min^2 = 0.1925 r^3 / R_min^2.
+//          at most r^4 / (8 R_min^3) metres for |d| <= r.
 //
 // A third way for devices with fast memory close to their arithmetic, "patches", stands
-// at the end of this file: the expansion as in fast, of second order where that is
-// enough, and lines whose carrier is folded into them.
+// below: larger tiles, of which a thread has a row, and lines whose carrier is folded
+// into them.
 
 #include "../core/cf32.h"
 #include "../core/hd.h"
@@ -89,7 +87,8 @@ struct chunk {
     int count;
 };
 
-//! How the ranges of a chunk are computed; patch: on devices, of second or third order.
+//! How the ranges of a chunk are computed; patch: on devices, along the long axis of a
+//! patch of second or third order.
 enum class ranging { exact, fast, patch2, patch3 };
 
 //! Where a pixel looks into a line, and the phase that brings the echo to zero.
@@ -170,16 +169,15 @@ struct row_expansion {
     int bin;
 };
 
-//! Distance from \p antenna around \p centre, to third order, m.
-SAR_HD cubic<double> expand_distance(const scene& s, vec3 centre, vec3 antenna)
+//! Length of \p away + u \p u_step + v \p v_step, to third order, m.
+SAR_HD cubic<double> expand_distance(vec3 away, vec3 u_step, vec3 v_step)
 {
-    const vec3 away = centre - antenna;
     const double r = length(away);
-    const double gu = dot(away, s.row_step) / r;
-    const double gv = dot(away, s.col_step) / r;
-    const double uu = (dot(s.row_step, s.row_step) - gu * gu) / (2 * r);
-    const double uv = (dot(s.row_step, s.col_step) - gu * gv) / r;
-    const double vv = (dot(s.col_step, s.col_step) - gv * gv) / (2 * r);
+    const double gu = dot(away, u_step) / r;
+    const double gv = dot(away, v_step) / r;
+    const double uu = (dot(u_step, u_step) - gu * gu) / (2 * r);
+    const double uv = (dot(u_step, v_step) - gu * gv) / r;
+    const double vv = (dot(v_step, v_step) - gv * gv) / (2 * r);
     return { r,
              gu,
              gv,
@@ -192,17 +190,21 @@ SAR_HD cubic<double> expand_distance(const scene& s, vec3 centre, vec3 antenna)
              -gv * vv / r };
 }
 
-//! R of the file's head around \p centre (relative to pixel (0, 0)), m.
-SAR_HD cubic<double> expand_range(const scene& s, const pulse& p, vec3 centre)
+SAR_HD cubic<double> mean_of(const cubic<double>& a, const cubic<double>& b)
 {
-    const cubic<double> a = expand_distance(s, centre, p.tx);
-    if (!s.bistatic)
-        return a;
-    const cubic<double> b = expand_distance(s, centre, p.rx);
     return { 0.5 * (a.c + b.c),     0.5 * (a.u + b.u),     0.5 * (a.v + b.v),
              0.5 * (a.uu + b.uu),   0.5 * (a.uv + b.uv),   0.5 * (a.vv + b.vv),
              0.5 * (a.uuu + b.uuu), 0.5 * (a.uuv + b.uuv), 0.5 * (a.uvv + b.uvv),
              0.5 * (a.vvv + b.vvv) };
+}
+
+//! R of the file's head around \p centre (relative to pixel (0, 0)), m.
+SAR_HD cubic<double> expand_range(const scene& s, const pulse& p, vec3 centre)
+{
+    const cubic<double> a = expand_distance(centre - p.tx, s.row_step, s.col_step);
+    if (!s.bistatic)
+        return a;
+    return mean_of(a, expand_distance(centre - p.rx, s.row_step, s.col_step));
 }
 
 //! \p q in other units, but for its constant, which is \p c.
@@ -268,15 +270,15 @@ SAR_HD look fast_look(const expansion& e, int i, int j)
     return fast_look(row_of(e, i), j);
 }
 
-//! Remainder of an expansion of \p order 2 or 3, \p radius_m around a point whose
-//! distance to the antenna is \p distance_m or more, m. Infinity where it says nothing.
-SAR_HD double expansion_remainder_m(int order, double radius_m, double distance_m)
+//! Remainder of an expansion of third order, \p radius_m around a point whose distance
+//! to the antenna is \p distance_m or more, m. Infinity where it says nothing.
+SAR_HD double expansion_remainder_m(double radius_m, double distance_m)
 {
     const double r = distance_m - radius_m;
     if (!(r > radius_m))
         return distance_m - distance_m == 0 ? HUGE_VAL : distance_m;
     const double q = radius_m / r;
-    return order == 2 ? 0.19245009 * q * q * radius_m : 0.125 * q * q * q * radius_m;
+    return 0.125 * q * q * q * radius_m;
 }
 
 /*!
@@ -296,7 +298,7 @@ SAR_HD double fast_phase_bound_rad(const scene& s, double nearest_m, double fart
     const double radius = tile_centre * (a > b ? a : b);
     const double reach = tile_centre * (length(s.row_step) + length(s.col_step));
     // a partial tile's centre may lie outside the grid: keep a radius away from it
-    const double remainder_m = expansion_remainder_m(3, radius, nearest_m - radius);
+    const double remainder_m = expansion_remainder_m(radius, nearest_m - radius);
     const double across = tile_size + s.cycles_per_m * reach * reach / nearest_m;
     const double rounding = 8 * 5.9604645e-8 * 0.5 * across;
     // the centre in double, as in exact_phase_bound_rad
@@ -437,12 +439,28 @@ SAR_HD patch patch_at(const scene& s, const pulse& p, int index)
     return { rows_long ? row : row + part, rows_long ? col + part : col, rows_long };
 }
 
+SAR_HD std::uint32_t bits_of(float x)
+{
+    std::uint32_t u;
+    memcpy(&u, &x, 4);
+    return u;
+}
+SAR_HD float float_of(std::uint32_t u)
+{
+    float x;
+    memcpy(&x, &u, 4);
+    return x;
+}
+
 //! How lines are folded.
 struct folding {
     int parts; //!< cells per sample
     int cells; //!< of a line: they end with the last sample
     double cells_per_m;
-    double radians; //!< of the carrier across a cell
+    //! Of the carrier across a cell, in a unit that makes it a float: all that is
+    //! computed in radians here is so in that unit, which differs by 6e-8 of itself. A
+    //! thousand radians are counted in cells of exactly this many.
+    float radians;
 };
 
 //! Cells per sample: a parabola per cell leaves (w / 2)^3 / 15 / sqrt(7) of a tone of w
@@ -461,19 +479,24 @@ inline folding folding_of(const scene& s, int parts)
     return { parts,
              (s.samples - 1) * parts + 1,
              s.bins_per_m * parts,
-             6.283185307179586 * s.cycles_per_m / (s.bins_per_m * parts) };
+             static_cast<float>(6.283185307179586 * s.cycles_per_m /
+                                (s.bins_per_m * parts)) };
 }
 
-//! Range over a patch for one pulse, radians: a cubic function of the pixel's distances x
-//! (long axis) and y (short axis) from the centre, and how a kernel shall use it.
+/*!
+ * \brief Range over a patch for one pulse, radians: a cubic function of the pixel's
+ * distances x (long axis) and y (short axis) from the centre.
+ *
+ * The slope along y, by far the steepest, is in two parts: the product of the first and
+ * any y is exact.
+ */
 struct alignas(16) patch_range {
     float c, x, y, xx;
-    float xy, yy;
-    float magic; //!< 1.5 2^23 + cell of the centre - first cell of the segment
-    int use;     //!< sum of the patch_use values
+    float xy, y_rest, yy;
+    float magic; //!< 1.5 2^23 + cell of the centre - first cell of the segment; or 0:
+                 //!< nothing of the patch is inside
     float xxx, xxy, xyy, yyy;
 };
-enum patch_use { patch_inside = 1, patch_new_sum = 2 };
 static_assert(sizeof(patch_range) == 48, "three 128-bit loads");
 
 //! Cells that the pixels of a patch can touch. None: all of it outside the swath.
@@ -487,21 +510,59 @@ constexpr float rounding_magic = 12582912.0f;
 constexpr unsigned rounding_magic_bits = 0x4b400000u;
 
 /*!
+ * \brief expand_distance, and of the fourth order what lower orders can take.
+ *
+ * With a and q as in the head of this file the fourth order is q (a^2 / R0^2 - q / (2
+ * R0)). Of its terms the closest polynomials of lower order over the patch stay, in
+ * least squares: x^4 -> 6/7 X^2 x^2 - 3/35 X^4, x^3 y -> 3/5 X^2 x y, x^2 y^2 -> (Y^2
+ * x^2 + X^2 y^2) / 3 - X^2 Y^2 / 9, with X and Y half the patch. (The differences are
+ * Legendre polynomials.)
+ */
+SAR_HD cubic<double> distance_over(vec3 away, vec3 x_step, vec3 y_step)
+{
+    cubic<double> q = expand_distance(away, x_step, y_step);
+    const double a = 0.25 * patch_long * patch_long;
+    const double b = 0.25 * patch_short * patch_short;
+    const double i = 1 / q.c;
+    const double wuu = (q.u * q.u * i - 0.5 * q.uu) * i;
+    const double wuv = (2 * q.u * q.v * i - 0.5 * q.uv) * i;
+    const double wvv = (q.v * q.v * i - 0.5 * q.vv) * i;
+    const double x4 = q.uu * wuu;
+    const double x3y = q.uu * wuv + q.uv * wuu;
+    const double x2y2 = q.uu * wvv + q.uv * wuv + q.vv * wuu;
+    const double xy3 = q.uv * wvv + q.vv * wuv;
+    const double y4 = q.vv * wvv;
+    q.c -= (3 * (a * a * x4 + b * b * y4)) / 35 + a * b * x2y2 / 9;
+    q.uu += a * x4 * (6.0 / 7) + b * x2y2 / 3;
+    q.uv += 0.6 * (a * x3y + b * xy3);
+    q.vv += b * y4 * (6.0 / 7) + a * x2y2 / 3;
+    return q;
+}
+
+/*!
  * \brief Range of \p p over a patch.
+ * \param order    3, or 2: without x^3, of which 3/5 X^2 x stays
  * \param longest  cells a segment may have; a longer one counts as partly outside
  */
 SAR_HD patch_range range_over(const scene& s,
                               const folding& f,
                               const pulse& p,
                               const patch& t,
+                              int order,
                               int longest,
                               patch_segment& segment)
 {
     const vec3 centre = (t.row + 0.5 * (t.rows() - 1)) * s.row_step +
                         (t.col + 0.5 * (t.cols() - 1)) * s.col_step;
-    cubic<double> q = expand_range(s, p, centre);
-    if (!t.rows_long)
-        q = { q.c, q.v, q.u, q.vv, q.uv, q.uu, q.vvv, q.uvv, q.uuv, q.uuu };
+    const vec3 x_step = t.rows_long ? s.row_step : s.col_step;
+    const vec3 y_step = t.rows_long ? s.col_step : s.row_step;
+    cubic<double> q = distance_over(centre - p.tx, x_step, y_step);
+    if (s.bistatic)
+        q = mean_of(q, distance_over(centre - p.rx, x_step, y_step));
+    if (order == 2) {
+        q.u += 0.15 * patch_long * patch_long * q.uuu;
+        q.uuu = 0;
+    }
     const double at = (q.c + p.offset_m - s.first_m) * f.cells_per_m - 0.5;
     const double x = 0.5 * (patch_long - 1);
     const double y = 0.5 * (patch_short - 1);
@@ -529,70 +590,99 @@ SAR_HD patch_range range_over(const scene& s,
     const double whole = rint(at);
     const double k = f.cells_per_m * f.radians;
     const cubic<float> w = scaled(q, k, (at - whole) * f.radians);
-    return { w.c,
-             w.u,
-             w.v,
-             w.uu,
-             w.uv,
-             w.vv,
-             rounding_magic + static_cast<float>(whole - first),
-             patch_inside,
-             w.uuu,
-             w.uuv,
-             w.uvv,
-             w.vvv };
+    // 16 bits and the sign; y has five and a sign
+    const float steep = float_of(bits_of(w.v) & 0xffffff00u);
+    return { w.c,   w.u,
+             steep, w.uu,
+             w.uv,  static_cast<float>(q.v * k - steep),
+             w.vv,  rounding_magic + static_cast<float>(whole - first),
+             w.uuu, w.uuv,
+             w.uvv, w.vvv };
 }
 
-//! The range along x from \p x on, on the line \p y.
+//! Range along a row of a patch: radians from the middle of a cell.
+struct patch_row {
+    cubic_line line;
+    float magic; //!< 1.5 2^23 + the cell
+};
+
+/*!
+ * \brief The range along x from \p x on, on the line \p y.
+ *
+ * What is far from the centre of the patch is hundreds of cells and thousands of radians
+ * away; whole cells are taken off before they round the rest.
+ */
 template <int Order>
-SAR_HD cubic_line along(const patch_range& r, float x, float y)
+SAR_HD patch_row
+along(const patch_range& r, float x, float y, float radians_a_cell, float cells_a_radian)
 {
+    const float far = y * r.y; // exact
+    const float slope = r.x + y * (r.xy + y * r.xyy);
+    const float bend = r.xx + y * r.xxy;
+    float near = r.c + y * (r.y_rest + y * (r.yy + y * r.yyy));
+    patch_row out;
     if constexpr (Order == 2) {
-        const float slope = r.x + y * r.xy;
-        const float half = slope + x * r.xx;
-        return { r.c + y * (r.y + y * r.yy) + x * half, half + x * r.xx, r.xx, 0.0f };
+        const float half = slope + x * bend;
+        near += x * half;
+        out.line = { 0, half + x * bend, bend, 0 };
     } else {
-        const float slope = r.x + y * (r.xy + y * r.xyy);
-        const float bend = r.xx + y * r.xxy;
         const float twist = x * r.xxx;
-        return { r.c + y * (r.y + y * (r.yy + y * r.yyy)) +
-                     x * (slope + x * (bend + twist)),
-                 slope + x * (2 * bend + 3 * twist),
-                 bend + 3 * twist,
-                 r.xxx };
+        near += x * (slope + x * (bend + twist));
+        out.line = { 0, slope + x * (2 * bend + 3 * twist), bend + 3 * twist, r.xxx };
     }
+    out.magic = fmaf(far + near, cells_a_radian, r.magic);
+    out.line.c = fmaf(r.magic - out.magic, radians_a_cell, far) + near;
+    return out;
 }
 
 /*!
- * \brief Bound of the phase error of patches, rad: remainder; rounding of the range in
- * radians, nine times half a unit of the largest; rounding of f and of what the device
- * takes for its sine.
- * \param segment  cells that a patch can touch at most: its extent in range
+ * \brief Bound of the phase error of patches, rad.
+ *
+ * In metres, with X and Y half the sides of the patch, r = X + Y and R the distance of
+ * its centre:
+ * - fourth order: what polynomials of lower order leave of x^4 is at most 8/35 X^4, of
+ *   x^3 y 2/5 X^3 Y, of x^2 y^2 4/9 X^2 Y^2; a fourth derivative along a line is at most
+ *   3 / R^3, and so is that along four directions (Banach: a symmetric form is largest
+ *   where its arguments are equal);
+ * - fifth order: the derivative 15 cos(a) sin(a)^2 (3 - 7 cos(a)^2) / R^4 is at most 9.9
+ *   / R^4 in size, which leaves 0.083 r^5 / R_min^4;
+ * - x^3, where it is left out: 2/5 X^3 of half cos(a) sin(a)^2 <= 0.385 / R^2;
+ * and float rounding, of f and of what stands along x: ten times half a unit of both.
+ *
+ * \param nearest_m  smallest distance of an antenna to a pixel of the grid, m
+ * \param along_m    range from the middle of a patch to the end of its long side, m
  */
 SAR_HD double patch_phase_bound_rad(const scene& s,
                                     const folding& f,
                                     int order,
                                     double nearest_m,
                                     double farthest_m,
-                                    int segment)
+                                    double along_m)
 {
-    const double a = length(patch_long * s.row_step + patch_short * s.col_step);
-    const double b = length(patch_long * s.row_step - patch_short * s.col_step);
-    const double c = length(patch_short * s.row_step + patch_long * s.col_step);
-    const double d = length(patch_short * s.row_step - patch_long * s.col_step);
-    const double ab = a > b ? a : b;
-    const double cd = c > d ? c : d;
-    const double radius = 0.5 * (ab > cd ? ab : cd);
+    const double u = length(s.row_step);
+    const double v = length(s.col_step);
+    const double step = u > v ? u : v;
+    const double x = 0.5 * patch_long * step;
+    const double y = 0.5 * patch_short * step;
+    const double r = x + y; // also where the axes are not at right angles
     const double k = 6.283185307179586 * s.cycles_per_m;
     // a partial patch's centre may lie outside the grid: keep a radius away from it
-    return k * expansion_remainder_m(order, radius, nearest_m - radius) +
-           9 * 5.9604645e-8 * (0.5 * segment + 1) * f.radians + 1.2e-7 * f.radians +
+    const double centre = nearest_m - r;
+    const double low = centre - r;
+    if (!(low > r))
+        return nearest_m - nearest_m == 0 ? HUGE_VAL : nearest_m;
+    const double fourth = (x * x * x * x + y * y * y * y) / 35 +
+                          0.2 * x * y * (x * x + y * y) + x * x * y * y / 3;
+    double left = fourth / (centre * centre * centre) +
+                  0.083 * r * r * r * r * r / (low * low * low * low);
+    if (order == 2)
+        left += 0.4 * x * x * x * 0.19245009 / (centre * centre);
+    return k * left + 10 * 5.9604645e-8 * (k * along_m + f.radians) +
            k * farthest_m * 8 * 1.1102230246251565e-16 + 1e-6;
 }
 
-//! Phase error of a second-order expansion that patches accept before they take the
-//! third, rad: some -74 dB.
-constexpr double second_order_phase_error_rad = 1.25e-3;
+//! What x^3 may be worth before patches compute it, rad: some -80 dB at most.
+constexpr double second_order_phase_error_rad = 3e-4;
 
 /*!
  * \brief One cell of a folded line: a polynomial of f, in four floats.
@@ -608,18 +698,14 @@ struct alignas(16) folded_cell {
 };
 constexpr int curvature_bits = 14;
 
-SAR_HD std::uint32_t bits_of(float x)
+SAR_HD bool is_finite(const folded_cell& c)
 {
-    std::uint32_t u;
-    memcpy(&u, &x, 4);
-    return u;
+    // an exponent of ones; the curvature beside it is finite where the slope is
+    constexpr std::uint32_t ones = 0x7f800000u;
+    const float zero = (c.re - c.re) + (c.im - c.im);
+    return (zero == 0.0f) & ((c.slope_re & ones) != ones) & ((c.slope_im & ones) != ones);
 }
-SAR_HD float float_of(std::uint32_t u)
-{
-    float x;
-    memcpy(&x, &u, 4);
-    return x;
-}
+
 //! The float closest to \p slope whose lowest bits are \p curvature. What is not finite
 //! may get lost: the value beside it is not finite either.
 SAR_HD std::uint32_t slope_with(float slope, float curvature)

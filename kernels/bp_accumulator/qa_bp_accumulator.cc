@@ -402,8 +402,8 @@ patch_image(const setup& s, const image_grid& g, const std::vector<cf32>& lines)
         p.offset_m = s.axis.range_bias_m;
         return p;
     };
-    const float cell = static_cast<float>(f.radians);
-    const float cells = static_cast<float>(1 / f.radians);
+    const float cells = 1 / f.radians;
+    double flattest = 0; // range along the long side of a patch, from its middle
     for (std::size_t n = 0; n < s.tx.size(); ++n) {
         const bp::edged_line line = { lines.data() + n * s.axis.samples, s.axis.samples };
         for (int m = 0; m < f.cells; ++m)
@@ -412,9 +412,12 @@ patch_image(const setup& s, const image_grid& g, const std::vector<cf32>& lines)
         for (int k = 0; k < bp::patches_of(g->rows, g->cols); ++k) {
             const bp::patch t = bp::patch_at(scene, pulse_of(s.tx.size() / 2), k);
             bp::patch_segment segment;
-            const bp::patch_range r = bp::range_over(scene, f, p, t, 1 << 20, segment);
+            const bp::patch_range r =
+                bp::range_over(scene, f, p, t, Order, 1 << 20, segment);
             out.edges += segment.count < 0;
             out.longest = std::max(out.longest, segment.count);
+            flattest = std::max(flattest,
+                                bp::patch_long / 2 * std::abs(static_cast<double>(r.x)));
             for (int i = t.row; i < std::min(t.row + t.rows(), g->rows); ++i)
                 for (int j = t.col; j < std::min(t.col + t.cols(), g->cols); ++j) {
                     cf32 v = { 0, 0 };
@@ -436,10 +439,12 @@ patch_image(const setup& s, const image_grid& g, const std::vector<cf32>& lines)
                         const float y = (t.rows_long ? w : u) - 15.5f;
                         // the thread's middle is 30 pixels behind its first
                         const float middle = std::fmod(x + 31.5f, 4.0f) + 30 - 31.5f;
-                        const float phi = bp::along<Order>(r, middle, y).at(x - middle);
-                        volatile float at = phi * cells + r.magic;
-                        const float whole = at - r.magic;
-                        const float in_cell = std::fma(whole, -cell, phi);
+                        const bp::patch_row along =
+                            bp::along<Order>(r, middle, y, f.radians, cells);
+                        const float phi = along.line.at(x - middle);
+                        volatile float at = phi * cells + along.magic;
+                        const float whole = at - along.magic;
+                        const float in_cell = std::fma(whole, -f.radians, phi);
                         const int index =
                             static_cast<int>(bp::bits_of(at) - bp::rounding_magic_bits);
                         BOOST_REQUIRE(index >= 0 && index < segment.count);
@@ -463,8 +468,8 @@ patch_image(const setup& s, const image_grid& g, const std::vector<cf32>& lines)
                 nearest = std::min(nearest, r);
                 farthest = std::max(farthest, r);
             }
-    out.bound_rad =
-        bp::patch_phase_bound_rad(scene, f, Order, nearest, farthest, out.longest);
+    out.bound_rad = bp::patch_phase_bound_rad(
+        scene, f, Order, nearest, farthest, flattest / f.radians / f.cells_per_m);
     return out;
 }
 
