@@ -174,8 +174,9 @@ bp_accumulator::patch_reach bp_accumulator::reach_of_patches(const bp::chunk& ch
     along_u = std::min(along_u + turn * u, u);
     along_v = std::min(along_v + turn * v, v);
     const double steep = std::max(along_u, along_v);
-    const double slack = 0.2 * std::max(u, v); // a fifth of a radian of look
-    const double flat = std::min(std::min(along_u, along_v) + slack, steep);
+    const double less = std::min(along_u, along_v);
+    // the look may turn by a fifth of a radian until a group of pulses is summed
+    const double flat = less + 0.2 * std::max(u, v) < steep ? less : steep;
     const double radius = 0.5 * margin;
     const double reach = 0.5 * (bp::patch_long * flat + bp::patch_short * steep) +
                          radius * radius / nearest_m;

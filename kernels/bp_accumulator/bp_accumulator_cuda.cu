@@ -28,6 +28,15 @@ __device__ void count(unsigned long long* where, int n)
         atomicAdd(where, static_cast<unsigned long long>(n));
 }
 
+//! exp(+j 2 pi x) for |x| <= 0.5 cycles. The device's own sine is within 2^-21 there, and
+//! saves some 20 instructions of unit_phasor.
+__device__ cf32 device_phasor(float cycles)
+{
+    cf32 e;
+    __sincosf(6.28318530718f * cycles, &e.im, &e.re);
+    return e;
+}
+
 //! A block is a tile of 32 x 32 pixels, a warp 32 columns of a row.
 template <bool Fast, interpolation I>
 __global__ void __launch_bounds__(ts* threads_y)
@@ -71,7 +80,7 @@ __global__ void __launch_bounds__(ts* threads_y)
                     ? bp::interpolate<I>(bp::inner_line{ line }, l.bin, l.fraction, table)
                     : bp::interpolate<I>(
                           bp::edged_line{ line, s.samples }, l.bin, l.fraction, table);
-            sum[m] = sum[m] + v * unit_phasor(l.cycles);
+            sum[m] = sum[m] + v * device_phasor(l.cycles);
         }
     }
     int non_finite = 0;

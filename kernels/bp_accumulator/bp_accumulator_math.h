@@ -93,7 +93,8 @@ enum class ranging { exact, fast, patch2, patch3 };
 
 //! Where a pixel looks into a line, and the phase that brings the echo to zero.
 struct look {
-    int bin;        //!< sample at or before the point
+    int bin;        //!< sample at or before the point, or next to that one where the
+                    //!< fraction is 1: -1 .. samples - 1
     float fraction; //!< how far behind it, 0 .. 1
     float cycles;   //!< -0.5 .. 0.5
     bool inside;    //!< false: outside the swath, contributes nothing
@@ -102,11 +103,44 @@ struct look {
 // ---- exact
 // -----------------------------------------------------------------------------
 
+/*!
+ * \brief length() as far as distances of a radar go, without the branches that a device
+ * takes for roots of numbers near 0 or infinity.
+ *
+ * y is 1 / root to some 20 bits; two Newton steps make it all of a double. Zero gives
+ * zero, what is not finite NaN.
+ */
+SAR_HD double distance_of(vec3 v)
+{
+#ifdef __CUDA_ARCH__
+    const double square = fma(v.x, v.x, fma(v.y, v.y, fma(v.z, v.z, 1e-280)));
+    double y;
+    asm("rsqrt.approx.ftz.f64 %0, %1;" : "=d"(y) : "d"(square));
+    const double half = 0.5 * y;
+    double root = square * y;
+    root = fma(fma(-root, root, square), half, root);
+    return fma(fma(-root, root, square), half, root);
+#else
+    return length(v);
+#endif
+}
+
 //! r of the file's head for the point \p d relative to pixel (0, 0), m.
 SAR_HD double measured_range_m(const scene& s, const pulse& p, vec3 d)
 {
-    const double to = length(d - p.tx);
-    return (s.bistatic ? 0.5 * (to + length(d - p.rx)) : to) + p.offset_m;
+    const double to = distance_of(d - p.tx);
+    return (s.bistatic ? 0.5 * (to + distance_of(d - p.rx)) : to) + p.offset_m;
+}
+
+//! 1.5 2^52: a double added to it is rounded to a whole number, in the lowest bits.
+constexpr double whole_magic = 6755399441055744.0;
+
+//! That whole number.
+SAR_HD int whole_of(double sum)
+{
+    std::uint64_t u;
+    memcpy(&u, &sum, 8);
+    return static_cast<int>(static_cast<std::uint32_t>(u));
 }
 
 SAR_HD look look_at_range(const scene& s, double r)
@@ -114,12 +148,13 @@ SAR_HD look look_at_range(const scene& s, double r)
     const double x = (r - s.first_m) * s.bins_per_m;
     // written so that a NaN is outside; & rather than &&, so that loops vectorise
     const bool inside = (x >= 0.0) & (x <= static_cast<double>(s.samples - 1));
-    const double safe_x = inside ? x : 0.0;
-    const double safe_r = inside ? r : 0.0;
-    const int bin = static_cast<int>(safe_x);
-    return { bin,
-             static_cast<float>(safe_x - bin),
-             fractional_cycles(safe_r * s.cycles_per_m),
+    const double middle = x - 0.5;
+    const double below = middle + whole_magic;
+    const double cycles = r * s.cycles_per_m;
+    const double fraction = cycles - ((cycles + whole_magic) - whole_magic);
+    return { inside ? whole_of(below) : 0,
+             inside ? static_cast<float>(middle - (below - whole_magic)) + 0.5f : 0.0f,
+             inside ? static_cast<float>(fraction) : 0.0f,
              inside };
 }
 
@@ -307,11 +342,11 @@ SAR_HD double fast_phase_bound_rad(const scene& s, double nearest_m, double fart
 }
 
 //! Bound of the phase error of exact_look, rad: double rounding of the range, and float
-//! rounding of the phase's fraction and of the phasor.
+//! rounding of the phase's fraction and of the phasor, on a device of 21 bits.
 SAR_HD double exact_phase_bound_rad(const scene& s, double farthest_m)
 {
     return 6.283185307179586 * s.cycles_per_m * farthest_m * 8 * 1.1102230246251565e-16 +
-           4e-7;
+           8e-7;
 }
 
 // ---- interpolation
