@@ -58,6 +58,7 @@ struct bp_report {
     std::uint64_t skipped_pulses = 0; //!< with a position that is not finite
     std::int64_t first_skipped = -1;  //!< number of the first of them
     std::uint64_t fast_pulses = 0;    //!< of the used ones, in fast mode
+    std::uint64_t patch_pulses = 0;   //!< of those, on patches (CUDA)
     std::uint64_t outside = 0;        //!< pixel-pulses outside the swath
     std::uint64_t non_finite = 0;     //!< pixel-chunks left out: samples not finite
     double phase_bound_rad = 0;       //!< largest bound of the phase error used

@@ -274,7 +274,10 @@ void bp_accumulator::add(const cf32* dev_lines,
                   segment,
                   d_slot);
         d_report.pulses += c.count;
-        d_report.fast_pulses += how == bp::ranging::exact ? 0 : c.count;
+        if (how != bp::ranging::exact)
+            d_report.fast_pulses += c.count;
+        if (how == bp::ranging::patch2 || how == bp::ranging::patch3)
+            d_report.patch_pulses += c.count;
         d_pulses[d_slot] += c.count;
     }
 }

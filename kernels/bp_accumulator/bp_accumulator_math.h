@@ -681,7 +681,8 @@ along(const patch_range& r, float x, float y, float radians_a_cell, float cells_
  *   where its arguments are equal);
  * - fifth order: the derivative 15 cos(a) sin(a)^2 (3 - 7 cos(a)^2) / R^4 is at most 9.9
  *   / R^4 in size, which leaves 0.083 r^5 / R_min^4;
- * - x^3, where it is left out: 2/5 X^3 of half cos(a) sin(a)^2 <= 0.385 / R^2;
+ * - x^3, where it is left out: 2/5 X^3 of cos(a) sin(a)^2 / (2 R^2), which is largest at
+ *   cos(a)^2 = 1/3;
  * and float rounding, of f and of what stands along x: ten times half a unit of both.
  *
  * \param nearest_m  smallest distance of an antenna to a pixel of the grid, m
@@ -710,8 +711,11 @@ SAR_HD double patch_phase_bound_rad(const scene& s,
                           0.2 * x * y * (x * x + y * y) + x * x * y * y / 3;
     double left = fourth / (centre * centre * centre) +
                   0.083 * r * r * r * r * r / (low * low * low * low);
-    if (order == 2)
-        left += 0.4 * x * x * x * 0.19245009 / (centre * centre);
+    if (order == 2) {
+        const double c = along_m / x;
+        const double third = c < 0.57735 ? 0.5 * c * (1 - c * c) : 0.19245009;
+        left += 0.4 * x * x * x * third / (centre * centre);
+    }
     return k * left + 10 * 5.9604645e-8 * (k * along_m + f.radians) +
            k * farthest_m * 8 * 1.1102230246251565e-16 + 1e-6;
 }

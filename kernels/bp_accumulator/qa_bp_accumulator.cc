@@ -559,6 +559,95 @@ BOOST_AUTO_TEST_CASE(patches_are_what_their_definition_says)
     }
 }
 
+// Every pixel of patches seen from everywhere, rows and columns askew: no phase error
+// exceeds the bound, and the bound is not so large that it forbids patches.
+BOOST_AUTO_TEST_CASE(patch_bound_is_a_bound)
+{
+    struct geometry {
+        double range_m, carrier_hz, step_m, spacing_m;
+    };
+    std::mt19937 random(5);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (const geometry q : { geometry{ 800e3, 9.6e9, 1.0, 0.1 },
+                              geometry{ 10e3, 9.6e9, 0.3, 0.075 },
+                              geometry{ 1e3, 9.6e9, 0.1, 0.03 },
+                              geometry{ 100, 9.6e9, 0.05, 0.02 },
+                              geometry{ 40, 4.3e9, 0.1, 0.02 } }) {
+        double worst[2] = {};
+        double bound[2] = {};
+        for (int trial = 0; trial < 300; ++trial) {
+            bp::scene s = {};
+            s.row_step = { q.step_m, 0, 0 };
+            s.col_step = { 0.3 * q.step_m, q.step_m, 0 };
+            s.bins_per_m = 1 / q.spacing_m;
+            s.first_m = q.range_m - 2000;
+            s.cycles_per_m = 2 * q.carrier_hz / speed_of_light;
+            s.rows = s.cols = bp::patch_long;
+            s.samples = 1 << 20;
+            bp::pulse p = {};
+            const vec3 middle = 31.5 * (s.row_step + s.col_step);
+            vec3 away = { uniform(random), uniform(random), 0.2 * uniform(random) };
+            away = (q.range_m / length(away)) * away;
+            p.tx = p.rx = middle + away;
+            const bp::folding f = bp::folding_of(s, 1);
+            const bp::patch t = bp::patch_at(s, p, trial % 2);
+            for (const int order : { 2, 3 }) {
+                bp::patch_segment segment;
+                const bp::patch_range r =
+                    bp::range_over(s, f, p, t, order, 1 << 20, segment);
+                BOOST_REQUIRE_GT(segment.count, 0);
+                double nearest = HUGE_VAL;
+                double error = 0;
+                for (int i = 0; i < t.rows(); ++i)
+                    for (int j = 0; j < t.cols(); ++j) {
+                        const float x = (t.rows_long ? i : j) - 31.5f;
+                        const float y = (t.rows_long ? j : i) - 15.5f;
+                        const float from = std::fmod(x + 31.5f, 4.0f) - 1.5f;
+                        const float cells = 1 / f.radians;
+                        const bp::patch_row w =
+                            order == 2 ? bp::along<2>(r, from, y, f.radians, cells)
+                                       : bp::along<3>(r, from, y, f.radians, cells);
+                        const float phi = w.line.at(x - from);
+                        const float whole = std::rint(phi * cells);
+                        const float in_cell = std::fma(whole, -f.radians, phi);
+                        const double cell = segment.first + whole +
+                                            (static_cast<double>(w.magic) -
+                                             static_cast<double>(bp::rounding_magic));
+                        BOOST_REQUIRE_GE(cell, segment.first);
+                        BOOST_REQUIRE_LT(cell, segment.first + segment.count);
+                        const double middle_m = s.first_m + (cell + 0.5) / f.cells_per_m;
+                        const vec3 pixel =
+                            (t.row + i) * s.row_step + (t.col + j) * s.col_step;
+                        nearest = std::min(nearest, length(pixel - p.tx));
+                        const double cycles =
+                            s.cycles_per_m *
+                                (bp::measured_range_m(s, p, pixel) - middle_m) -
+                            in_cell / (2 * pi);
+                        error = std::max(error,
+                                         2 * pi * std::abs(cycles - std::rint(cycles)));
+                    }
+                const double along_m = bp::patch_long / 2 *
+                                       std::abs(static_cast<double>(r.x)) /
+                                       (2 * pi * s.cycles_per_m);
+                const double b = bp::patch_phase_bound_rad(
+                    s, f, order, nearest, nearest + 100, along_m);
+                BOOST_CHECK_LE(error, b);
+                if (error > worst[order - 2])
+                    worst[order - 2] = error, bound[order - 2] = b;
+            }
+        }
+        std::printf("patches at %g m: phase error %.2g and %.2g rad, bound %.2g and "
+                    "%.2g\n",
+                    q.range_m,
+                    worst[0],
+                    worst[1],
+                    bound[0],
+                    bound[1]);
+        BOOST_CHECK_LE(bound[0], 40 * worst[0]);
+        BOOST_CHECK_LE(bound[1], 40 * worst[1]);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(patches_at_the_edges_of_the_swath)
 {
     spotlight_options o;

@@ -246,6 +246,53 @@ BOOST_AUTO_TEST_CASE(fast_in_every_geometry)
     }
 }
 
+// The bound of the very geometry chooses: patches, tiles where patches are too large for
+// the distance or their cells for the memory of a block, exact ranges where tiles are.
+BOOST_AUTO_TEST_CASE(auto_takes_patches_tiles_or_exact_ranges)
+{
+    enum path { patches, tiles, exact };
+    struct geometry {
+        const char* name;
+        double range_m, step_m;
+        int oversampling;
+        path wanted;
+    };
+    for (const geometry q : { geometry{ "10 km", 10e3, 0.2, 4, patches },
+                              geometry{ "150 m", 150, 0.1, 4, patches },
+                              geometry{ "75 m", 75, 0.1, 4, tiles },
+                              geometry{ "10 km, long segments", 10e3, 0.2, 64, tiles },
+                              geometry{ "25 m", 25, 0.1, 4, exact } }) {
+        BOOST_TEST_CONTEXT(q.name)
+        {
+            spotlight_options o;
+            o.pulses = 20;
+            o.range_m = q.range_m;
+            o.oversampling = q.oversampling;
+            setup s = spotlight(o);
+            s.targets = { { { 1, 2, 0 }, 1.0 }, { { -3, 1, 0 }, { 0, 0.5 } } };
+            const image_grid g = image_grid::centred({ 0, 0, 0 },
+                                                     { -0.6, 0.8, 0 },
+                                                     { 0.8, 0.6, 0 },
+                                                     q.step_m,
+                                                     q.step_m,
+                                                     81,
+                                                     99);
+            const std::vector<cf32> lines = lines_of(s);
+            const bp_accumulator_params p =
+                params_of(s, g, interpolation::sinc8, accuracy_mode::automatic);
+            const result r = run_on(gpu(), s, p, lines, 1000);
+            const double db = error_db(
+                r.pixels, reference_image(s, g, lines, interpolation::sinc8, 0, 20));
+            BOOST_TEST_MESSAGE(q.name << ": " << db << " dB, bound "
+                                      << r.report.phase_bound_rad << " rad");
+            BOOST_CHECK_LT(r.report.phase_bound_rad, allowed_phase_error_rad);
+            BOOST_CHECK_LE(db, q.wanted == exact ? -100 : -60);
+            BOOST_CHECK_EQUAL(r.report.patch_pulses, q.wanted == patches ? 20 : 0);
+            BOOST_CHECK_EQUAL(r.report.fast_pulses, q.wanted == exact ? 0 : 20);
+        }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(fast_edges_batches_and_odd_sizes)
 {
     struct size {
