@@ -118,8 +118,7 @@ constexpr int patch_lanes = 4; // of a warp along the long axis
 constexpr int patch_step = patch_lanes;
 constexpr int patch_pixels = bp::patch_long / patch_step; // of a thread
 static_assert(patch_threads / patch_lanes == bp::patch_short, "a thread has all of x");
-constexpr int longest_turn = 8;                                    // pulses
-constexpr int patch_static_bytes = 2 * sizeof(unsigned long long); // barriers
+constexpr int longest_turn = 8; // pulses
 constexpr int largest_group = 1024;
 //! Any two chunks that follow one another have more pulses than fit into one.
 constexpr int most_chunks = 2 * largest_group / bp::chunk_pulses + 1;
@@ -381,7 +380,6 @@ __global__ void __launch_bounds__(patch_threads, 4)
 {
     constexpr int quads = 3; // of a range
     extern __shared__ __align__(128) uint4 ring[];
-    __shared__ unsigned long long barriers[2];
     const bp::patch t = a.patches[blockIdx.x];
     if (t.row >= a.scene.rows || t.col >= a.scene.cols)
         return;
@@ -397,7 +395,8 @@ __global__ void __launch_bounds__(patch_threads, 4)
     const int* const firsts = a.firsts + here;
     const unsigned base = shared_address(ring) - magic_bits;
     const int turns = (a.count + a.turn - 1) / a.turn;
-    turn_copies copies(barriers);
+    turn_copies copies(
+        reinterpret_cast<unsigned long long*>(ranges + 2 * a.turn * quads));
 
 #if __CUDA_ARCH__ >= 900
     // lanes of the first warp, a pulse each, which know a turn ahead what to copy
@@ -772,7 +771,7 @@ private:
             bands == 1 ? d_patches : std::min(d_band, (even + wave - 1) / wave * wave);
         with_patch_kernels(d_params.interpolator, [&](auto kernels) {
             const auto allow = cudaFuncAttributeMaxDynamicSharedMemorySize;
-            const int bytes = static_cast<int>(d_block_bytes) - patch_static_bytes;
+            const int bytes = static_cast<int>(d_block_bytes);
             SAR_CUDA(cudaFuncSetAttribute(kernels.second, allow, bytes));
             SAR_CUDA(cudaFuncSetAttribute(kernels.third, allow, bytes));
         });
@@ -796,15 +795,16 @@ private:
         d_firsts = device_buffer<int>(band * d_group);
         d_where = device_buffer<bp::patch>(band);
         d_edges = device_buffer<int>(band + 1);
-        d_longest_segment = static_cast<int>(
-            (d_block_bytes - patch_static_bytes - 2 * sizeof(bp::patch_range)) /
-            (2 * sizeof(bp::folded_cell)));
+        d_longest_segment = static_cast<int>((d_block_bytes - ring_bytes(1, 0)) /
+                                             (2 * sizeof(bp::folded_cell)));
         d_longest_segment = std::min(d_longest_segment, 2048);
     }
 
+    //! Shared memory of patch_kernel: two turns and their barriers.
     static std::size_t ring_bytes(int turn, int segment)
     {
-        return 2 * turn * (segment * sizeof(bp::folded_cell) + sizeof(bp::patch_range));
+        return 2 * turn * (segment * sizeof(bp::folded_cell) + sizeof(bp::patch_range)) +
+               2 * sizeof(unsigned long long);
     }
 
     void add_to_group(const cf32* dev_lines,
