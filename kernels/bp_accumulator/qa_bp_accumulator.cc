@@ -544,17 +544,17 @@ BOOST_AUTO_TEST_CASE(patches_are_what_their_definition_says)
         if (q.order == 2) {
             check(patch_image<interpolation::linear, 2>(s, g, lines),
                   interpolation::linear,
-                  -74);
+                  -82);
             check(patch_image<interpolation::sinc8, 2>(s, g, lines),
                   interpolation::sinc8,
-                  -74);
+                  -81);
         } else {
             check(patch_image<interpolation::linear, 3>(s, g, lines),
                   interpolation::linear,
-                  -78);
+                  -86);
             check(patch_image<interpolation::sinc16, 3>(s, g, lines),
                   interpolation::sinc16,
-                  -78);
+                  -84);
         }
     }
 }
