@@ -19,12 +19,12 @@ constexpr int pixels_a_thread = ts / threads_y; // rows threadIdx.y, + 8, + 16, 
 
 enum counter { outside_counter, non_finite_counter, counters };
 
-//! Add up over a warp; one lane adds to memory, and only if there is something.
+//! Add up over a warp; its first lane adds to memory, and only if there is something.
 __device__ void count(unsigned long long* where, int n)
 {
     for (int step = 16; step > 0; step /= 2)
         n += __shfl_down_sync(0xffffffffu, n, step);
-    if (threadIdx.x == 0 && n > 0)
+    if (threadIdx.x % 32 == 0 && n > 0)
         atomicAdd(where, static_cast<unsigned long long>(n));
 }
 
@@ -62,25 +62,41 @@ __global__ void __launch_bounds__(ts* threads_y)
     int outside = 0;
     for (int k = 0; k < c.count; ++k) {
         const cf32* line = lines + static_cast<long long>(c.line[k]) * s.samples;
+        bp::look looks[pixels_a_thread];
+        bool inner = true;
 #pragma unroll
         for (int m = 0; m < pixels_a_thread; ++m) {
             const int i = threadIdx.y + m * threads_y;
-            const bp::look l = Fast ? bp::fast_look(expansions[Fast ? k : 0],
-                                                    i,
-                                                    static_cast<int>(threadIdx.x))
-                                    : bp::exact_look(s, c.pulses[k], tile_row + i, col);
-            if (!l.inside) {
-                outside += tile_row + i < s.rows && col < s.cols;
-                continue;
+            bp::look& l = looks[m];
+            l = Fast ? bp::fast_look(
+                           expansions[Fast ? k : 0], i, static_cast<int>(threadIdx.x))
+                     : bp::exact_look(s, c.pulses[k], tile_row + i, col);
+            inner &= l.inside & (l.bin >= bp::taps_before(I)) &
+                     (l.bin + bp::taps_behind(I) < s.samples);
+        }
+        if (inner) { // nearly always, and without branches between the pixels
+#pragma unroll
+            for (int m = 0; m < pixels_a_thread; ++m) {
+                const bp::look l = looks[m];
+                sum[m] = sum[m] + bp::interpolate<I>(
+                                      bp::inner_line{ line }, l.bin, l.fraction, table) *
+                                      device_phasor(l.cycles);
             }
-            const bool inner =
-                l.bin >= bp::taps_before(I) && l.bin + bp::taps_behind(I) < s.samples;
-            const cf32 v =
-                inner
-                    ? bp::interpolate<I>(bp::inner_line{ line }, l.bin, l.fraction, table)
-                    : bp::interpolate<I>(
-                          bp::edged_line{ line, s.samples }, l.bin, l.fraction, table);
-            sum[m] = sum[m] + v * device_phasor(l.cycles);
+            continue;
+        }
+#pragma unroll
+        for (int m = 0; m < pixels_a_thread; ++m) {
+            const bp::look l = looks[m];
+            if (l.inside)
+                sum[m] = sum[m] + bp::interpolate<I>(bp::edged_line{ line, s.samples },
+                                                     l.bin,
+                                                     l.fraction,
+                                                     table) *
+                                      device_phasor(l.cycles);
+            else
+                outside +=
+                    tile_row + static_cast<int>(threadIdx.y) + m * threads_y < s.rows &&
+                    col < s.cols;
         }
     }
     int non_finite = 0;
@@ -114,7 +130,7 @@ static_assert(sizeof(bp::scene) + sizeof(bp::chunk) + 4 * sizeof(void*) <= 4096,
 //                  samples that are not finite
 
 constexpr int patch_threads = 128;
-constexpr int patch_lanes = 4; // of a warp along the long axis
+constexpr int patch_lanes = bp::patch_lanes;
 constexpr int patch_step = patch_lanes;
 constexpr int patch_pixels = bp::patch_long / patch_step; // of a thread
 static_assert(patch_threads / patch_lanes == bp::patch_short, "a thread has all of x");
@@ -154,11 +170,20 @@ struct patch_job {
 };
 enum first_cell { outside_swath = -1, on_the_edge = -2 };
 
+__global__ void __launch_bounds__(256)
+    carrier_kernel(const bp::scene s, const bp::folding f, cf32* __restrict__ out)
+{
+    const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+    if (cell < f.cells)
+        out[cell] = bp::carrier_of_cell(s, f, cell);
+}
+
 template <interpolation I>
 __global__ void __launch_bounds__(256) fold_kernel(const __grid_constant__ bp::scene s,
                                                    const __grid_constant__ bp::folding f,
                                                    const __grid_constant__ bp::chunk c,
                                                    const cf32* __restrict__ lines,
+                                                   const cf32* __restrict__ carrier,
                                                    const float* __restrict__ filter,
                                                    bp::folded_cell* __restrict__ out,
                                                    waiting_pulse* __restrict__ pulses,
@@ -181,7 +206,7 @@ __global__ void __launch_bounds__(256) fold_kernel(const __grid_constant__ bp::s
         const bp::edged_line line = {
             lines + static_cast<long long>(c.line[k]) * s.samples, s.samples
         };
-        const bp::folded_cell v = bp::fold<I>(s, f, line, cell, h);
+        const bp::folded_cell v = bp::fold<I>(f, line, cell, carrier[cell], h);
         finite = bp::is_finite(v);
         out[static_cast<long long>(k) * f.cells + cell] = v;
     }
@@ -199,8 +224,7 @@ __device__ int pixels_of(const bp::scene& s, const bp::patch& t)
 __global__ void __launch_bounds__(128) ranges_kernel(const __grid_constant__ patch_job a)
 {
     const int index = blockIdx.x;
-    const bp::patch t =
-        bp::patch_at(a.scene, a.pulses[a.count / 2].pulse, a.first + index);
+    bp::patch t = bp::patch_at(a.scene, a.pulses[a.count / 2].pulse, a.first + index);
     const int pixels = pixels_of(a.scene, t);
     int outside = 0;
     int edges = 0;
@@ -228,6 +252,28 @@ __global__ void __launch_bounds__(128) ranges_kernel(const __grid_constant__ pat
             a.firsts[at] = first;
         }
     edges = __syncthreads_or(edges);
+    // the lay of the lanes that waits least, on average over some pulses
+    if (pixels > 0 && threadIdx.x < 32) {
+        constexpr int pulses = 32 / bp::patch_lays; // a lane looks at one for one lay
+        const int lay = threadIdx.x % bp::patch_lays;
+        const int k = threadIdx.x / bp::patch_lays;
+        int turns = 0;
+        if (k < pulses) {
+            const bp::patch_range r = a.ranges[static_cast<long long>(index) * a.pitch +
+                                               (2 * k + 1) * a.count / (2 * pulses)];
+            turns = bp::bank_turns(lay, r.x * a.cells_a_radian, r.y * a.cells_a_radian);
+        }
+        int least = 1 << 20;
+        for (int l = 0; l < bp::patch_lays; ++l) {
+            int sum = 0;
+            for (int p = 0; p < pulses; ++p)
+                sum += __shfl_sync(0xffffffffu, turns, p * bp::patch_lays + l);
+            if (sum < least) {
+                least = sum;
+                t.lay = l;
+            }
+        }
+    }
     if (threadIdx.x == 0) {
         a.patches[index] = t;
         if (edges)
@@ -384,8 +430,7 @@ __global__ void __launch_bounds__(patch_threads, 4)
     if (t.row >= a.scene.rows || t.col >= a.scene.cols)
         return;
     uint4* const ranges = ring + 2 * a.turn * a.segment;
-    const int x = threadIdx.x % patch_lanes;
-    const int y = threadIdx.x / patch_lanes;
+    const auto [x, y] = bp::lane_of(threadIdx.x, t.lay);
     const float middle_x =
         x + 0.5f * (patch_pixels - 1) * patch_step - 0.5f * (bp::patch_long - 1);
     const float middle_y = y - 0.5f * (bp::patch_short - 1);
@@ -506,11 +551,7 @@ __global__ void __launch_bounds__(patch_threads, 4)
         __syncthreads();
         stage(turn + 2);
     }
-    int lost = put_away(a, t, x, y, re, im);
-    for (int step = 16; step > 0; step /= 2)
-        lost += __shfl_down_sync(0xffffffffu, lost, step);
-    if (threadIdx.x % 32 == 0 && lost > 0)
-        atomicAdd(a.counts + non_finite_counter, static_cast<unsigned long long>(lost));
+    count(a.counts + non_finite_counter, put_away(a, t, x, y, re, im));
 }
 
 //! A block is half a patch at a time: a tile of 32 x 32 pixels.
@@ -786,6 +827,13 @@ private:
                                      d_space.compute_stream()));
             SAR_CUDA(cudaStreamSynchronize(d_space.compute_stream()));
         }
+        d_carrier = device_buffer<cf32>(d_folding.cells);
+        carrier_kernel<<<(d_folding.cells + 255) / 256,
+                         256,
+                         0,
+                         d_space.compute_stream()>>>(
+            d_scene, d_folding, d_carrier.data());
+        SAR_CUDA_LAUNCH("bp_accumulator::make");
         const std::size_t band = d_band;
         d_pulses = device_buffer<waiting_pulse>(d_group);
         d_broken = device_buffer<int>(most_chunks);
@@ -836,6 +884,7 @@ private:
                 d_folding,
                 c,
                 dev_lines,
+                d_carrier.data(),
                 d_filter.data(),
                 d_lines.data() + static_cast<std::size_t>(d_waiting) * d_folding.cells,
                 d_pulses.data() + d_waiting,
@@ -907,6 +956,7 @@ private:
     std::size_t d_block_bytes = 0;
     std::size_t d_share_bytes = 0;
     patch_job d_job = {};
+    device_buffer<cf32> d_carrier;
     device_buffer<float> d_filter;
     device_buffer<waiting_pulse> d_pulses;
     device_buffer<int> d_broken;

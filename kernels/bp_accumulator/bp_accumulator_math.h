@@ -145,10 +145,10 @@ SAR_HD int whole_of(double sum)
 
 SAR_HD look look_at_range(const scene& s, double r)
 {
-    const double x = (r - s.first_m) * s.bins_per_m;
+    const double middle = (r - s.first_m) * s.bins_per_m - 0.5;
     // written so that a NaN is outside; & rather than &&, so that loops vectorise
-    const bool inside = (x >= 0.0) & (x <= static_cast<double>(s.samples - 1));
-    const double middle = x - 0.5;
+    const bool inside =
+        (middle >= -0.5) & (middle <= static_cast<double>(s.samples) - 1.5);
     const double below = middle + whole_magic;
     const double cycles = r * s.cycles_per_m;
     const double fraction = cycles - ((cycles + whole_magic) - whole_magic);
@@ -208,21 +208,22 @@ struct row_expansion {
 SAR_HD cubic<double> expand_distance(vec3 away, vec3 u_step, vec3 v_step)
 {
     const double r = length(away);
-    const double gu = dot(away, u_step) / r;
-    const double gv = dot(away, v_step) / r;
-    const double uu = (dot(u_step, u_step) - gu * gu) / (2 * r);
-    const double uv = (dot(u_step, v_step) - gu * gv) / r;
-    const double vv = (dot(v_step, v_step) - gv * gv) / (2 * r);
+    const double i = 1 / r;
+    const double gu = dot(away, u_step) * i;
+    const double gv = dot(away, v_step) * i;
+    const double uu = (dot(u_step, u_step) - gu * gu) * (0.5 * i);
+    const double uv = (dot(u_step, v_step) - gu * gv) * i;
+    const double vv = (dot(v_step, v_step) - gv * gv) * (0.5 * i);
     return { r,
              gu,
              gv,
              uu,
              uv,
              vv,
-             -gu * uu / r,
-             -(gu * uv + gv * uu) / r,
-             -(gu * vv + gv * uv) / r,
-             -gv * vv / r };
+             -gu * uu * i,
+             -(gu * uv + gv * uu) * i,
+             -(gu * vv + gv * uv) * i,
+             -gv * vv * i };
 }
 
 SAR_HD cubic<double> mean_of(const cubic<double>& a, const cubic<double>& b)
@@ -440,10 +441,12 @@ constexpr int patch_short = 32;
 //! Two patches make a square of the image, whichever way they lie.
 constexpr int patches_a_square = patch_long / patch_short;
 
-//! Pixels of a patch: first row and column, and which axis is the long one.
+//! Pixels of a patch: first row and column, which axis is the long one, and how the lanes
+//! of a warp lie in it (patch_lane).
 struct patch {
     int row, col;
     int rows_long;
+    int lay;
     SAR_HD int rows() const { return rows_long ? patch_long : patch_short; }
     SAR_HD int cols() const { return rows_long ? patch_short : patch_long; }
 };
@@ -471,7 +474,56 @@ SAR_HD patch patch_at(const scene& s, const pulse& p, int index)
     const double u = fabs(a * dot(t, s.row_step) + b * dot(r, s.row_step));
     const double v = fabs(a * dot(t, s.col_step) + b * dot(r, s.col_step));
     const bool rows_long = u < v;
-    return { rows_long ? row : row + part, rows_long ? col + part : col, rows_long };
+    return { rows_long ? row : row + part, rows_long ? col + part : col, rows_long, 0 };
+}
+
+//! First pixel of a thread of a patch; its others follow, patch_lanes apart along x.
+struct patch_lane {
+    int x, y;
+};
+constexpr int patch_lanes = 4; //!< of a warp along the long axis, of 8 rows
+constexpr int patch_lays = 5;
+
+/*!
+ * \brief Pixel of thread \p thread where lanes lie as \p lay says.
+ *
+ * Eight lanes read cells together. lay 0: they are 4 pixels of 2 rows, right where the
+ * long axis is one of constant range; else a pixel of 8 rows, from row to row -1, 0, 1 or
+ * 2 further along x, along a line of constant range as far as it lies askew.
+ */
+SAR_HD patch_lane lane_of(int thread, int lay)
+{
+    if (lay == 0)
+        return { thread % patch_lanes, thread / patch_lanes };
+    const int k = thread % 8;
+    const int x = (thread / 8 + k * (lay - 2)) & (patch_lanes - 1);
+    return { x, thread / 32 * 8 + k };
+}
+
+/*!
+ * \brief Turns that shared memory takes for what a warp reads at once: the banks are 8
+ * cells wide, and lanes wait that read different cells of one bank.
+ * \param x, \p y  cells from pixel to pixel along the axes of the patch
+ */
+SAR_HD int bank_turns(int lay, float x, float y)
+{
+    int turns = 0;
+    for (int quarter = 0; quarter < 4; ++quarter) {
+        int most = 1;
+        for (int i = 0; i < 8; ++i) {
+            const patch_lane a = lane_of(8 * quarter + i, lay);
+            const int cell = static_cast<int>(rintf(a.x * x + a.y * y));
+            int others = 1;
+            for (int j = 0; j < i; ++j) {
+                const patch_lane b = lane_of(8 * quarter + j, lay);
+                const int other = static_cast<int>(rintf(b.x * x + b.y * y));
+                others += cell != other && ((cell - other) & 7) == 0;
+            }
+            most = others > most ? others : most;
+        }
+        turns += most;
+    }
+    return turns;
 }
 
 SAR_HD std::uint32_t bits_of(float x)
@@ -773,13 +825,14 @@ SAR_HD cf32 carrier_of_cell(const scene& s, const folding& f, int cell)
 
 /*!
  * \brief Cell \p cell of a line.
+ * \param carrier carrier_of_cell()
  * \param filter  of interpolations with taps: fold_filter()
  */
 template <interpolation I>
 SAR_HD folded_cell
-fold(const scene& s, const folding& f, edged_line line, int cell, const float* filter)
+fold(const folding& f, edged_line line, int cell, cf32 carrier, const float* filter)
 {
-    const cf32 e = carrier_of_cell(s, f, cell);
+    const cf32 e = carrier;
     if constexpr (taps_of(I) <= 2) {
         const cf32 a = line.at(cell);
         const cf32 b = line.at(cell + 1);

@@ -407,7 +407,8 @@ patch_image(const setup& s, const image_grid& g, const std::vector<cf32>& lines)
     for (std::size_t n = 0; n < s.tx.size(); ++n) {
         const bp::edged_line line = { lines.data() + n * s.axis.samples, s.axis.samples };
         for (int m = 0; m < f.cells; ++m)
-            folded[m] = bp::fold<I>(scene, f, line, m, filter.data());
+            folded[m] =
+                bp::fold<I>(f, line, m, bp::carrier_of_cell(scene, f, m), filter.data());
         const bp::pulse p = pulse_of(n);
         for (int k = 0; k < bp::patches_of(g->rows, g->cols); ++k) {
             const bp::patch t = bp::patch_at(scene, pulse_of(s.tx.size() / 2), k);
