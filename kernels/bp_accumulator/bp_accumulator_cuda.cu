@@ -20,7 +20,7 @@ constexpr int pixels_a_thread = ts / threads_y; // rows threadIdx.y, + 8, + 16, 
 enum counter { outside_counter, non_finite_counter, counters };
 
 //! Add up over a warp; its first lane adds to memory, and only if there is something.
-__device__ void count(unsigned long long* where, int n)
+__device__ void add_up(unsigned long long* where, int n)
 {
     for (int step = 16; step > 0; step /= 2)
         n += __shfl_down_sync(0xffffffffu, n, step);
@@ -107,8 +107,8 @@ __global__ void __launch_bounds__(ts* threads_y)
             !bp::add_chunk(image[static_cast<long long>(row) * s.cols + col], sum[m]))
             ++non_finite;
     }
-    count(counts + outside_counter, outside);
-    count(counts + non_finite_counter, non_finite);
+    add_up(counts + outside_counter, outside);
+    add_up(counts + non_finite_counter, non_finite);
 }
 
 static_assert(sizeof(bp::scene) + sizeof(bp::chunk) + 4 * sizeof(void*) <= 4096,
@@ -121,11 +121,13 @@ static_assert(sizeof(bp::scene) + sizeof(bp::chunk) + 4 * sizeof(void*) <= 4096,
 // them: a group. Then, for as many patches at a time as there is room for:
 //   ranges_kernel  a block is a patch, a thread some pulses: ranges as polynomials, in
 //                  double
-//   patch_kernel   a block is a patch: 128 threads of 16 pixels 4 apart along the long
-//                  axis, so that neighbouring lanes read the same cell or the next one.
-//                  The cells a patch can touch are copied to shared memory while the
-//                  pulses before are summed: two turns of pulses, one is read while the
-//                  other arrives.
+//   patch_kernel   a block is a patch and a share of the pulses: 128 threads of 16 pixels
+//                  4 apart along the long axis, so that neighbouring lanes read the same
+//                  cell or the next one. The cells a patch can touch are copied to shared
+//                  memory while the pulses before are summed: two turns of pulses, one is
+//                  read while the other arrives. There are as many shares as fill the
+//                  last wave of blocks, and those of a patch are added to the image in
+//                  order.
 //   edge_kernel    what lies partly outside the swath, pixel by pixel, and chunks with
 //                  samples that are not finite
 
@@ -135,7 +137,11 @@ constexpr int patch_step = patch_lanes;
 constexpr int patch_pixels = bp::patch_long / patch_step; // of a thread
 static_assert(patch_threads / patch_lanes == bp::patch_short, "a thread has all of x");
 constexpr int longest_turn = 8; // pulses
-constexpr int largest_group = 1024;
+constexpr int largest_group = 2048;
+constexpr int smallest_share = 128; // pulses
+//! Blocks that a multiprocessor shall hold.
+constexpr int patch_blocks(bool linear) { return linear ? 5 : 4; }
+
 //! Any two chunks that follow one another have more pulses than fit into one.
 constexpr int most_chunks = 2 * largest_group / bp::chunk_pulses + 1;
 
@@ -155,7 +161,9 @@ struct patch_job {
     bp::patch_range* ranges;      //!< [patch][pitch]
     int* firsts;                  //!< [patch][pitch]: cell, or first_cell
     bp::patch* patches;           //!< [patch]
-    int* edges;                   //!< how many patches have pulses for edge_kernel, which
+    int* edges;                   //!< [patch]: those with pulses for edge_kernel
+    int* shares_done;             //!< [patch]
+    int* progress;                //!< [progress_counter]
     bp::pixel_sum* image;
     unsigned long long* counts;
     int count;   //!< pulses
@@ -164,11 +172,14 @@ struct patch_job {
     int order;   //!< of ranges
     int segment; //!< cells from pulse to pulse in the ring, all of which are copied
     int turn;    //!< pulses a turn
+    int share;   //!< pulses a block, a multiple of two turns
+    int all;     //!< patches of this launch
     float cells_a_radian;
     int chunks;
     int starts[most_chunks + 1]; //!< first pulse of each chunk, and count
 };
 enum first_cell { outside_swath = -1, on_the_edge = -2 };
+enum progress_counter { edges_found, blocks_begun, progress_counters };
 
 __global__ void __launch_bounds__(256)
     carrier_kernel(const bp::scene s, const bp::folding f, cf32* __restrict__ out)
@@ -200,15 +211,21 @@ __global__ void __launch_bounds__(256) fold_kernel(const __grid_constant__ bp::s
     const int k = blockIdx.y;
     if (blockIdx.x == 0 && threadIdx.x == 0)
         pulses[k] = { c.pulses[k], chunk };
-    const int cell = blockIdx.x * blockDim.x + threadIdx.x;
+    const int bin = blockIdx.x * blockDim.x + threadIdx.x;
     bool finite = true;
-    if (cell < f.cells) {
+    if (bin < s.samples) {
         const bp::edged_line line = {
             lines + static_cast<long long>(c.line[k]) * s.samples, s.samples
         };
-        const bp::folded_cell v = bp::fold<I>(f, line, cell, carrier[cell], h);
-        finite = bp::is_finite(v);
-        out[static_cast<long long>(k) * f.cells + cell] = v;
+        const bp::samples_around<I> near(line, bin);
+        const int first = bin * f.parts;
+        const int end = min(first + f.parts, f.cells);
+        for (int cell = first; cell < end; ++cell) {
+            const bp::folded_cell v =
+                bp::fold<I>(f, near, cell - first, carrier[cell], h);
+            finite &= bp::is_finite(v);
+            out[static_cast<long long>(k) * f.cells + cell] = v;
+        }
     }
     if (__syncthreads_or(!finite) && threadIdx.x == 0)
         broken[chunk] = 1;
@@ -219,6 +236,44 @@ __device__ int pixels_of(const bp::scene& s, const bp::patch& t)
     const int rows = min(t.rows(), s.rows - t.row);
     const int cols = min(t.cols(), s.cols - t.col);
     return rows > 0 && cols > 0 ? rows * cols : 0;
+}
+
+/*!
+ * \brief Turns that shared memory takes for what half a warp reads at once.
+ *
+ * It serves eight lanes a turn, or all sixteen, when no two of them read different cells
+ * of one bank; its banks are eight cells wide. \p x, \p y: cells from pixel to pixel.
+ */
+__device__ int bank_turns(int lay, float x, float y)
+{
+    int cells[16];
+#pragma unroll
+    for (int i = 0; i < 16; ++i) {
+        const bp::patch_lane p = bp::lane_of(i, lay);
+        cells[i] = __float2int_rn(p.x * x + p.y * y);
+    }
+    int turns = 0;
+    bool apart = true;
+#pragma unroll
+    for (int half = 0; half < 16; half += 8) {
+        int most = 1;
+#pragma unroll
+        for (int i = half; i < half + 8; ++i) {
+            int same_bank = 1;
+#pragma unroll
+            for (int j = half; j < i; ++j)
+                same_bank += cells[i] != cells[j] && ((cells[i] - cells[j]) & 7) == 0;
+            most = max(most, same_bank);
+        }
+        turns += most;
+        apart &= most == 1;
+    }
+#pragma unroll
+    for (int i = 0; i < 8; ++i)
+#pragma unroll
+        for (int j = 8; j < 16; ++j)
+            apart &= cells[i] == cells[j] || ((cells[i] - cells[j]) & 7) != 0;
+    return apart ? 1 : turns;
 }
 
 __global__ void __launch_bounds__(128) ranges_kernel(const __grid_constant__ patch_job a)
@@ -252,34 +307,26 @@ __global__ void __launch_bounds__(128) ranges_kernel(const __grid_constant__ pat
             a.firsts[at] = first;
         }
     edges = __syncthreads_or(edges);
-    // the lay of the lanes that waits least, on average over some pulses
+    // the lay of the lanes that waits least, for two of the pulses
     if (pixels > 0 && threadIdx.x < 32) {
-        constexpr int pulses = 32 / bp::patch_lays; // a lane looks at one for one lay
-        const int lay = threadIdx.x % bp::patch_lays;
-        const int k = threadIdx.x / bp::patch_lays;
-        int turns = 0;
-        if (k < pulses) {
-            const bp::patch_range r = a.ranges[static_cast<long long>(index) * a.pitch +
-                                               (2 * k + 1) * a.count / (2 * pulses)];
-            turns = bp::bank_turns(lay, r.x * a.cells_a_radian, r.y * a.cells_a_radian);
-        }
-        int least = 1 << 20;
-        for (int l = 0; l < bp::patch_lays; ++l) {
-            int sum = 0;
-            for (int p = 0; p < pulses; ++p)
-                sum += __shfl_sync(0xffffffffu, turns, p * bp::patch_lays + l);
-            if (sum < least) {
-                least = sum;
-                t.lay = l;
-            }
-        }
+        const int n = threadIdx.x % 16;
+        const int k = (1 + 2 * (threadIdx.x / 16)) * a.count / 4;
+        const bp::patch_range r = a.ranges[static_cast<long long>(index) * a.pitch + k];
+        int turns = 1 << 16;
+        if (n < bp::patch_lays)
+            turns = bank_turns(
+                bp::lay_number(n), r.x * a.cells_a_radian, r.y * a.cells_a_radian);
+        int best = (turns + __shfl_xor_sync(0xffffffffu, turns, 16)) * 16 + n;
+        for (int step = 8; step > 0; step /= 2)
+            best = min(best, __shfl_xor_sync(0xffffffffu, best, step));
+        t.lay = bp::lay_number(best % 16);
     }
     if (threadIdx.x == 0) {
         a.patches[index] = t;
         if (edges)
-            a.edges[1 + atomicAdd(a.edges, 1)] = index;
+            a.edges[atomicAdd(a.progress + edges_found, 1)] = index;
     }
-    count(a.counts + outside_counter, outside);
+    add_up(a.counts + outside_counter, outside);
 }
 
 __device__ unsigned shared_address(const void* p)
@@ -346,7 +393,7 @@ public:
 private:
     unsigned d_barriers;
 #else
-    __device__ explicit turn_copies(unsigned long long*) {}
+    __device__ explicit turn_copies(unsigned long long*) { __syncthreads(); }
     //! By all threads together.
     __device__ void copy(int, uint4* to, const uint4* from, int units)
     {
@@ -420,35 +467,72 @@ __device__ int put_away(const patch_job& a,
     return lost;
 }
 
+//! Wait for the shares of a patch before this one, and say that this one is done.
+class patch_order
+{
+public:
+    __device__ patch_order(int* done, int share) : d_done(done), d_share(share)
+    {
+        if (threadIdx.x == 0)
+            while (*static_cast<volatile int*>(d_done) < d_share)
+                ;
+        __threadfence();
+        __syncthreads();
+    }
+    __device__ ~patch_order()
+    {
+        __threadfence();
+        __syncthreads();
+        if (threadIdx.x == 0)
+            *static_cast<volatile int*>(d_done) = d_share + 1;
+    }
+    patch_order(const patch_order&) = delete;
+    patch_order& operator=(const patch_order&) = delete;
+
+private:
+    int* d_done;
+    int d_share;
+};
+
 template <bool Linear, int Order>
-__global__ void __launch_bounds__(patch_threads, 4)
+__global__ void __launch_bounds__(patch_threads, patch_blocks(Linear))
     patch_kernel(const __grid_constant__ patch_job a, const unsigned magic_bits)
 {
     constexpr int quads = 3; // of a range
     extern __shared__ __align__(128) uint4 ring[];
-    const bp::patch t = a.patches[blockIdx.x];
+    uint4* const ranges = ring + 2 * a.turn * a.segment;
+    unsigned long long* const barriers =
+        reinterpret_cast<unsigned long long*>(ranges + 2 * a.turn * quads);
+    int* const number = reinterpret_cast<int*>(barriers + 2);
+    // in the order in which blocks begin, so that none waits for one that has not begun
+    if (threadIdx.x == 0)
+        *number = atomicAdd(a.progress + blocks_begun, 1);
+    turn_copies copies(barriers);
+    const int index = *number % a.all;
+    const int share = *number / a.all;
+    const bp::patch t = a.patches[index];
     if (t.row >= a.scene.rows || t.col >= a.scene.cols)
         return;
-    uint4* const ranges = ring + 2 * a.turn * a.segment;
+    const int first_pulse = share * a.share;
+    const int count = min(a.share, a.count - first_pulse);
     const auto [x, y] = bp::lane_of(threadIdx.x, t.lay);
     const float middle_x =
         x + 0.5f * (patch_pixels - 1) * patch_step - 0.5f * (bp::patch_long - 1);
     const float middle_y = y - 0.5f * (bp::patch_short - 1);
-    const long long here = static_cast<long long>(blockIdx.x) * a.pitch;
+    const long long here = static_cast<long long>(index) * a.pitch + first_pulse;
     const uint4* const dev_ranges = reinterpret_cast<const uint4*>(a.ranges + here);
-    const uint4* const lines = reinterpret_cast<const uint4*>(a.lines);
+    const uint4* const lines = reinterpret_cast<const uint4*>(a.lines) +
+                               static_cast<long long>(first_pulse) * a.fold.cells;
     const int* const firsts = a.firsts + here;
     const unsigned base = shared_address(ring) - magic_bits;
-    const int turns = (a.count + a.turn - 1) / a.turn;
-    turn_copies copies(
-        reinterpret_cast<unsigned long long*>(ranges + 2 * a.turn * quads));
+    const int turns = (count + a.turn - 1) / a.turn;
 
 #if __CUDA_ARCH__ >= 900
     // lanes of the first warp, a pulse each, which know a turn ahead what to copy
     const auto first_of = [&](int turn) {
         const int p = turn * a.turn + static_cast<int>(threadIdx.x);
-        return static_cast<int>(threadIdx.x) < a.turn && p < a.count ? firsts[p]
-                                                                     : outside_swath;
+        return static_cast<int>(threadIdx.x) < a.turn && p < count ? firsts[p]
+                                                                   : outside_swath;
     };
     int next = outside_swath;
     if (threadIdx.x < 32)
@@ -458,7 +542,7 @@ __global__ void __launch_bounds__(patch_threads, 4)
             return;
         const int lane = threadIdx.x;
         const int half = (turn & 1) * a.turn;
-        const int n = min(a.turn, a.count - turn * a.turn);
+        const int n = min(a.turn, count - turn * a.turn);
         const int first = next;
         next = first_of(turn + 1);
         const unsigned inside = __ballot_sync(0xffffffffu, first >= 0);
@@ -482,7 +566,7 @@ __global__ void __launch_bounds__(patch_threads, 4)
     const auto stage = [&](int turn) {
         if (turn < turns) {
             const int half = (turn & 1) * a.turn;
-            const int n = min(a.turn, a.count - turn * a.turn);
+            const int n = min(a.turn, count - turn * a.turn);
             copies.copy(turn,
                         ranges + half * quads,
                         dev_ranges + turn * a.turn * quads,
@@ -509,7 +593,7 @@ __global__ void __launch_bounds__(patch_threads, 4)
 #pragma unroll 1
     for (int turn = 0; turn < turns; ++turn) {
         copies.wait(turn);
-        const int n = min(a.turn, a.count - turn * a.turn);
+        const int n = min(a.turn, count - turn * a.turn);
         const float4* q =
             reinterpret_cast<const float4*>(ranges) + (turn & 1) * a.turn * quads;
 #pragma unroll 1
@@ -551,7 +635,12 @@ __global__ void __launch_bounds__(patch_threads, 4)
         __syncthreads();
         stage(turn + 2);
     }
-    count(a.counts + non_finite_counter, put_away(a, t, x, y, re, im));
+    int lost;
+    {
+        const patch_order order(a.shares_done + index, share);
+        lost = put_away(a, t, x, y, re, im);
+    }
+    add_up(a.counts + non_finite_counter, lost);
 }
 
 //! A block is half a patch at a time: a tile of 32 x 32 pixels.
@@ -563,11 +652,11 @@ __global__ void __launch_bounds__(ts* threads_y)
     __shared__ bp::expansion expansions[bp::chunk_pulses];
     __shared__ bool wanted[bp::chunk_pulses];
     const bp::scene& s = a.scene;
-    const int tiles = 2 * a.edges[0];
+    const int tiles = 2 * a.progress[edges_found];
     int outside = 0;
     int non_finite = 0;
     for (int tile = blockIdx.x; tile < tiles; tile += gridDim.x) {
-        const int index = a.edges[1 + tile / 2];
+        const int index = a.edges[tile / 2];
         const bp::patch t = a.patches[index];
         const int* const firsts = a.firsts + static_cast<long long>(index) * a.pitch;
         const int tile_row = t.row + (t.rows_long ? tile % 2 * ts : 0);
@@ -618,8 +707,8 @@ __global__ void __launch_bounds__(ts* threads_y)
             __syncthreads();
         }
     }
-    count(a.counts + outside_counter, outside);
-    count(a.counts + non_finite_counter, non_finite);
+    add_up(a.counts + outside_counter, outside);
+    add_up(a.counts + non_finite_counter, non_finite);
 }
 
 __global__ void mean_kernel(cf32* __restrict__ out,
@@ -786,7 +875,7 @@ private:
         std::size_t free_bytes = 0;
         std::size_t total_bytes = 0;
         SAR_CUDA(cudaMemGetInfo(&free_bytes, &total_bytes));
-        const std::size_t budget = std::min<std::size_t>(free_bytes / 16, 512u << 20);
+        const std::size_t budget = std::min<std::size_t>(free_bytes / 16, 1u << 30);
         const std::size_t line = d_folding.cells * sizeof(bp::folded_cell);
         d_group = largest_group;
         while (d_group > bp::chunk_pulses && d_group * line > budget)
@@ -801,15 +890,16 @@ private:
         SAR_CUDA(cudaGetDeviceProperties(&device, d_space.index()));
         d_processors = device.multiProcessorCount;
         d_block_bytes = device.sharedMemPerBlockOptin;
-        // four blocks share a multiprocessor, and the system takes a part for each
+        const int blocks = patch_blocks(taps_of(d_params.interpolator) <= 2);
+        d_wave = blocks * d_processors;
+        // the system takes a part for each block
         d_share_bytes =
-            device.sharedMemPerMultiprocessor / 4 - device.reservedSharedMemPerBlock;
+            device.sharedMemPerMultiprocessor / blocks - device.reservedSharedMemPerBlock;
         // bands are alike, and of whole waves of blocks where there are several
         const int bands = (d_patches + d_band - 1) / d_band;
-        const int wave = 4 * d_processors;
         const int even = (d_patches + bands - 1) / bands;
-        d_band =
-            bands == 1 ? d_patches : std::min(d_band, (even + wave - 1) / wave * wave);
+        d_band = bands == 1 ? d_patches
+                            : std::min(d_band, (even + d_wave - 1) / d_wave * d_wave);
         with_patch_kernels(d_params.interpolator, [&](auto kernels) {
             const auto allow = cudaFuncAttributeMaxDynamicSharedMemorySize;
             const int bytes = static_cast<int>(d_block_bytes);
@@ -842,7 +932,8 @@ private:
         d_ranges = device_buffer<bp::patch_range>(band * d_group);
         d_firsts = device_buffer<int>(band * d_group);
         d_where = device_buffer<bp::patch>(band);
-        d_edges = device_buffer<int>(band + 1);
+        d_edges = device_buffer<int>(band);
+        d_progress = device_buffer<int>(progress_counters + band);
         d_longest_segment = static_cast<int>((d_block_bytes - ring_bytes(1, 0)) /
                                              (2 * sizeof(bp::folded_cell)));
         d_longest_segment = std::min(d_longest_segment, 2048);
@@ -852,7 +943,27 @@ private:
     static std::size_t ring_bytes(int turn, int segment)
     {
         return 2 * turn * (segment * sizeof(bp::folded_cell) + sizeof(bp::patch_range)) +
-               2 * sizeof(unsigned long long);
+               3 * sizeof(unsigned long long);
+    }
+
+    //! Shares of \p pulses for blocks of \p patches that leave few multiprocessors idle
+    //! at the end. \param share pulses of one of them, a multiple of \p unit
+    int shares_of(int patches, int pulses, int unit, int& share) const
+    {
+        const double wave = d_wave;
+        int best = 1;
+        double best_use = 0;
+        for (int k = 1; k == 1 || (k <= 16 && pulses / k >= smallest_share); ++k) {
+            const double waves = k * patches / wave;
+            // each addition to the image costs about as much as two pulses
+            const double use = waves / std::ceil(waves) * pulses / (pulses + 2.0 * k);
+            if (use > best_use + 0.002) {
+                best_use = use;
+                best = k;
+            }
+        }
+        share = (pulses + best * unit - 1) / (best * unit) * unit;
+        return (pulses + share - 1) / share;
     }
 
     void add_to_group(const cf32* dev_lines,
@@ -878,7 +989,7 @@ private:
             d_job.starts[d_job.chunks++] = d_waiting;
         d_job.segment = std::max(d_job.segment, segment);
         with_patch_kernels(d_params.interpolator, [&](auto kernels) {
-            const dim3 blocks((d_folding.cells + 255) / 256, c.count);
+            const dim3 blocks((d_scene.samples + 255) / 256, c.count);
             kernels.fold<<<blocks, 256, 0, stream>>>(
                 d_scene,
                 d_folding,
@@ -911,6 +1022,8 @@ private:
         a.firsts = d_firsts.data();
         a.patches = d_where.data();
         a.edges = d_edges.data();
+        a.progress = d_progress.data();
+        a.shares_done = d_progress.data() + progress_counters;
         a.image = d_image.data() + d_pixels * d_group_slot;
         a.counts = d_counts.data();
         a.count = d_waiting;
@@ -918,17 +1031,20 @@ private:
         a.order = d_how == bp::ranging::patch2 ? 2 : 3;
         a.turn = longest_turn;
         while (a.turn > 1 && ring_bytes(a.turn, a.segment) > d_share_bytes)
-            a.turn /= 2;
+            --a.turn;
         a.starts[a.chunks] = d_waiting;
         d_waiting = 0;
         const cudaStream_t stream = d_space.compute_stream();
         for (a.first = 0; a.first < d_patches; a.first += d_band) {
             const unsigned n = std::min(d_band, d_patches - a.first);
-            SAR_CUDA(cudaMemsetAsync(a.edges, 0, sizeof(int), stream));
+            a.all = n;
+            const int shares = shares_of(n, a.count, 2 * a.turn, a.share);
+            SAR_CUDA(cudaMemsetAsync(
+                a.progress, 0, (progress_counters + n) * sizeof(int), stream));
             ranges_kernel<<<n, 128, 0, stream>>>(a);
             with_patch_kernels(d_params.interpolator, [&](auto kernels) {
                 const auto k = a.order == 2 ? kernels.second : kernels.third;
-                k<<<n, patch_threads, ring_bytes(a.turn, a.segment), stream>>>(
+                k<<<n * shares, patch_threads, ring_bytes(a.turn, a.segment), stream>>>(
                     a, bp::rounding_magic_bits << 4);
                 kernels.edge<<<std::min(2 * n, 8u * d_processors),
                                dim3(ts, threads_y),
@@ -953,6 +1069,7 @@ private:
     int d_patches = 0;
     int d_band = 0; // patches that are summed at once
     int d_processors = 0;
+    int d_wave = 0; // blocks at a time
     std::size_t d_block_bytes = 0;
     std::size_t d_share_bytes = 0;
     patch_job d_job = {};
@@ -965,6 +1082,7 @@ private:
     device_buffer<int> d_firsts;
     device_buffer<bp::patch> d_where;
     device_buffer<int> d_edges;
+    device_buffer<int> d_progress; // and shares done
 };
 
 } // namespace

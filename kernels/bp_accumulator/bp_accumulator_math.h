@@ -460,11 +460,21 @@ SAR_HD constexpr int patches_of(int rows, int cols)
 //! Patch \p index of an image, with its long axis as \p p sees it.
 SAR_HD patch patch_at(const scene& s, const pulse& p, int index)
 {
+    const int down = (s.rows + patch_long - 1) / patch_long;
     const int across = (s.cols + patch_long - 1) / patch_long;
     const int square = index / patches_a_square;
     const int part = index % patches_a_square * patch_short;
-    const int row = square / across * patch_long;
-    const int col = square % across * patch_long;
+    // what is computed at the same time shall need the same part of lines: 16 x 16
+    // squares
+    constexpr int side = 16;
+    const int above = square / (side * across) * side;
+    const int high = down - above < side ? down - above : side;
+    const int in_band = square - above * across;
+    const int before = in_band / (side * high) * side;
+    const int wide = across - before < side ? across - before : side;
+    const int in_tile = in_band - before * high;
+    const int row = (above + in_tile / wide) * patch_long;
+    const int col = (before + in_tile % wide) * patch_long;
     const vec3 centre =
         (row + 0.5 * patch_long) * s.row_step + (col + 0.5 * patch_long) * s.col_step;
     const vec3 t = centre - p.tx;
@@ -474,56 +484,55 @@ SAR_HD patch patch_at(const scene& s, const pulse& p, int index)
     const double u = fabs(a * dot(t, s.row_step) + b * dot(r, s.row_step));
     const double v = fabs(a * dot(t, s.col_step) + b * dot(r, s.col_step));
     const bool rows_long = u < v;
-    return { rows_long ? row : row + part, rows_long ? col + part : col, rows_long, 0 };
+    return { rows_long ? row : row + part, rows_long ? col + part : col, rows_long, 1 };
 }
 
 //! First pixel of a thread of a patch; its others follow, patch_lanes apart along x.
 struct patch_lane {
     int x, y;
 };
-constexpr int patch_lanes = 4; //!< of a warp along the long axis, of 8 rows
-constexpr int patch_lays = 5;
+constexpr int patch_lanes = 4; //!< of a patch along the long axis
+constexpr int patch_lays = 15;
 
-/*!
- * \brief Pixel of thread \p thread where lanes lie as \p lay says.
- *
- * Eight lanes read cells together. lay 0: they are 4 pixels of 2 rows, right where the
- * long axis is one of constant range; else a pixel of 8 rows, from row to row -1, 0, 1 or
- * 2 further along x, along a line of constant range as far as it lies askew.
- */
-SAR_HD patch_lane lane_of(int thread, int lay)
+//! The lowest bits of \p bits, in the places of those of \p mask.
+SAR_HD int spread_bits(int bits, int mask)
 {
-    if (lay == 0)
-        return { thread % patch_lanes, thread / patch_lanes };
-    const int k = thread % 8;
-    const int x = (thread / 8 + k * (lay - 2)) & (patch_lanes - 1);
-    return { x, thread / 32 * 8 + k };
+    int out = 0;
+    for (int place = 1; place < patch_short; place *= 2)
+        if (mask & place) {
+            out += bits & 1 ? place : 0;
+            bits >>= 1;
+        }
+    return out;
 }
 
 /*!
- * \brief Turns that shared memory takes for what a warp reads at once: the banks are 8
- * cells wide, and lanes wait that read different cells of one bank.
- * \param x, \p y  cells from pixel to pixel along the axes of the patch
+ * \brief Pixel of thread \p thread, of 128, where lanes lie as \p lay says.
+ *
+ * Eight lanes read cells together. They are 4 pixels of two rows, whose numbers differ in
+ * the bit \p lay, or one pixel of eight rows, whose numbers differ in its three bits.
  */
-SAR_HD int bank_turns(int lay, float x, float y)
+SAR_HD patch_lane lane_of(int thread, int lay)
 {
-    int turns = 0;
-    for (int quarter = 0; quarter < 4; ++quarter) {
-        int most = 1;
-        for (int i = 0; i < 8; ++i) {
-            const patch_lane a = lane_of(8 * quarter + i, lay);
-            const int cell = static_cast<int>(rintf(a.x * x + a.y * y));
-            int others = 1;
-            for (int j = 0; j < i; ++j) {
-                const patch_lane b = lane_of(8 * quarter + j, lay);
-                const int other = static_cast<int>(rintf(b.x * x + b.y * y));
-                others += cell != other && ((cell - other) & 7) == 0;
-            }
-            most = others > most ? others : most;
-        }
-        turns += most;
-    }
-    return turns;
+    const bool two_rows = (lay & (lay - 1)) == 0;
+    const int x = (two_rows ? thread : thread >> 3) & (patch_lanes - 1);
+    const int near = two_rows ? thread >> 2 & 1 : thread & 7;
+    const int far = two_rows ? thread >> 3 : thread >> 5;
+    return { x, spread_bits(near, lay) + spread_bits(far, (patch_short - 1) ^ lay) };
+}
+
+//! All that lane_of() knows, 0 .. patch_lays - 1: the numbers of one or three bits.
+SAR_HD int lay_number(int n)
+{
+    int lay = 0;
+    do {
+        ++lay;
+        int bits = 0;
+        for (int rest = lay; rest; rest >>= 1)
+            bits += rest & 1;
+        n -= bits == 1 || bits == 3;
+    } while (n >= 0);
+    return lay;
 }
 
 SAR_HD std::uint32_t bits_of(float x)
@@ -823,29 +832,43 @@ SAR_HD cf32 carrier_of_cell(const scene& s, const folding& f, int cell)
     return unit_phasor(fractional_cycles(r * s.cycles_per_m));
 }
 
+//! Samples that an interpolation reads around sample \p bin.
+template <interpolation I>
+struct samples_around {
+    static constexpr int before = taps_before(I);
+    cf32 v[before + 1 + taps_behind(I)];
+    SAR_HD samples_around(edged_line line, int bin)
+    {
+        for (int k = 0; k <= before + taps_behind(I); ++k)
+            v[k] = line.at(bin - before + k);
+    }
+};
+
 /*!
- * \brief Cell \p cell of a line.
+ * \brief Cell \p part of sample \p bin of a line.
  * \param carrier carrier_of_cell()
  * \param filter  of interpolations with taps: fold_filter()
  */
 template <interpolation I>
-SAR_HD folded_cell
-fold(const folding& f, edged_line line, int cell, cf32 carrier, const float* filter)
+SAR_HD folded_cell fold(const folding& f,
+                        const samples_around<I>& near,
+                        int part,
+                        cf32 carrier,
+                        const float* filter)
 {
     const cf32 e = carrier;
     if constexpr (taps_of(I) <= 2) {
-        const cf32 a = line.at(cell);
-        const cf32 b = line.at(cell + 1);
+        const cf32 a = near.v[0];
+        const cf32 b = near.v[1];
         const cf32 value = e * (0.5f * (a + b));
         const cf32 slope = e * (static_cast<float>(1 / f.radians) * (b - a));
         return { value.re, value.im, bits_of(slope.re), bits_of(slope.im) };
     } else {
         constexpr int taps = taps_of(I);
-        const int bin = cell / f.parts;
-        const float* h = filter + (cell - bin * f.parts) * 3 * taps;
+        const float* h = filter + part * 3 * taps;
         cf32 c[3] = {};
         for (int k = 0; k < taps; ++k) {
-            const cf32 v = line.at(bin - taps_before(I) + k);
+            const cf32 v = near.v[k];
             for (int n = 0; n < 3; ++n) {
                 c[n].re += h[n * taps + k] * v.re;
                 c[n].im += h[n * taps + k] * v.im;

@@ -407,8 +407,11 @@ patch_image(const setup& s, const image_grid& g, const std::vector<cf32>& lines)
     for (std::size_t n = 0; n < s.tx.size(); ++n) {
         const bp::edged_line line = { lines.data() + n * s.axis.samples, s.axis.samples };
         for (int m = 0; m < f.cells; ++m)
-            folded[m] =
-                bp::fold<I>(f, line, m, bp::carrier_of_cell(scene, f, m), filter.data());
+            folded[m] = bp::fold<I>(f,
+                                    bp::samples_around<I>(line, m / f.parts),
+                                    m % f.parts,
+                                    bp::carrier_of_cell(scene, f, m),
+                                    filter.data());
         const bp::pulse p = pulse_of(n);
         for (int k = 0; k < bp::patches_of(g->rows, g->cols); ++k) {
             const bp::patch t = bp::patch_at(scene, pulse_of(s.tx.size() / 2), k);
@@ -647,6 +650,45 @@ BOOST_AUTO_TEST_CASE(patch_bound_is_a_bound)
         BOOST_CHECK_LE(bound[0], 40 * worst[0]);
         BOOST_CHECK_LE(bound[1], 40 * worst[1]);
     }
+}
+
+// However lanes lie, each pixel of a patch has one thread, and each patch one number.
+BOOST_AUTO_TEST_CASE(patches_cover_the_image_once)
+{
+    std::vector<int> lays;
+    for (int n = 0; n < bp::patch_lays; ++n) {
+        const int lay = bp::lay_number(n);
+        lays.push_back(lay);
+        std::vector<int> seen(bp::patch_lanes * bp::patch_short);
+        for (int thread = 0; thread < 128; ++thread) {
+            const bp::patch_lane p = bp::lane_of(thread, lay);
+            ++seen.at(p.y * bp::patch_lanes + p.x);
+        }
+        for (const int n_seen : seen)
+            BOOST_CHECK_EQUAL(n_seen, 1);
+    }
+    std::sort(lays.begin(), lays.end());
+    BOOST_TEST((std::unique(lays.begin(), lays.end()) == lays.end()));
+
+    bp::scene s = {};
+    s.row_step = { 1, 0, 0 };
+    s.col_step = { 0, 1, 0 };
+    for (const int rows : { 1, 65, 1100, 2500 })
+        for (const int cols : { 1, 130, 1030, 2200 }) {
+            s.rows = rows;
+            s.cols = cols;
+            bp::pulse p = {};
+            p.tx = p.rx = { 1000, 700, 300 }; // patches lie both ways
+            std::vector<int> seen(static_cast<std::size_t>(rows) * cols);
+            for (int k = 0; k < bp::patches_of(rows, cols); ++k) {
+                const bp::patch t = bp::patch_at(s, p, k);
+                for (int i = t.row; i < std::min(t.row + t.rows(), rows); ++i)
+                    for (int j = t.col; j < std::min(t.col + t.cols(), cols); ++j)
+                        ++seen.at(static_cast<std::size_t>(i) * cols + j);
+            }
+            BOOST_CHECK_EQUAL(std::count(seen.begin(), seen.end(), 1),
+                              static_cast<long>(rows) * cols);
+        }
 }
 
 BOOST_AUTO_TEST_CASE(patches_at_the_edges_of_the_swath)
