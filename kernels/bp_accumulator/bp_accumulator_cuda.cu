@@ -131,12 +131,10 @@ static_assert(sizeof(bp::scene) + sizeof(bp::chunk) + 4 * sizeof(void*) <= 4096,
 //   edge_kernel    what lies partly outside the swath, pixel by pixel, and chunks with
 //                  samples that are not finite
 
-constexpr int patch_threads = 128;
-constexpr int patch_lanes = bp::patch_lanes;
-constexpr int patch_step = patch_lanes;
+constexpr int patch_threads = bp::patch_threads;
+constexpr int patch_step = bp::patch_lanes;
 constexpr int patch_pixels = bp::patch_long / patch_step; // of a thread
-static_assert(patch_threads / patch_lanes == bp::patch_short, "a thread has all of x");
-constexpr int longest_turn = 8; // pulses
+constexpr int longest_turn = 8;                           // pulses
 constexpr int largest_group = 2048;
 constexpr int smallest_share = 128; // pulses
 //! Blocks that a multiprocessor shall hold.
@@ -239,21 +237,21 @@ __device__ int pixels_of(const bp::scene& s, const bp::patch& t)
 }
 
 /*!
- * \brief Turns that shared memory takes for what half a warp reads at once.
+ * \brief What reading costs of half a warp whose first pixel is at \p from cells.
  *
- * It serves eight lanes a turn, or all sixteen, when no two of them read different cells
- * of one bank; its banks are eight cells wide. \p x, \p y: cells from pixel to pixel.
+ * Shared memory serves eight lanes a turn, sometimes all sixteen, when no two of them
+ * read different cells of one bank; banks are eight cells wide. \p x, \p y: cells from
+ * pixel to pixel. \return turns without and with that luck, together
  */
-__device__ int bank_turns(int lay, float x, float y)
+__device__ int bank_turns(int lay, float x, float y, float from)
 {
     int cells[16];
 #pragma unroll
     for (int i = 0; i < 16; ++i) {
         const bp::patch_lane p = bp::lane_of(i, lay);
-        cells[i] = __float2int_rn(p.x * x + p.y * y);
+        cells[i] = __float2int_rn(from + p.x * x + p.y * y);
     }
     int turns = 0;
-    bool apart = true;
 #pragma unroll
     for (int half = 0; half < 16; half += 8) {
         int most = 1;
@@ -266,14 +264,14 @@ __device__ int bank_turns(int lay, float x, float y)
             most = max(most, same_bank);
         }
         turns += most;
-        apart &= most == 1;
     }
+    bool apart = turns == 2;
 #pragma unroll
     for (int i = 0; i < 8; ++i)
 #pragma unroll
         for (int j = 8; j < 16; ++j)
             apart &= cells[i] == cells[j] || ((cells[i] - cells[j]) & 7) != 0;
-    return apart ? 1 : turns;
+    return apart ? 3 : 2 * turns;
 }
 
 __global__ void __launch_bounds__(128) ranges_kernel(const __grid_constant__ patch_job a)
@@ -307,19 +305,30 @@ __global__ void __launch_bounds__(128) ranges_kernel(const __grid_constant__ pat
             a.firsts[at] = first;
         }
     edges = __syncthreads_or(edges);
-    // the lay of the lanes that waits least, for two of the pulses
-    if (pixels > 0 && threadIdx.x < 32) {
-        const int n = threadIdx.x % 16;
-        const int k = (1 + 2 * (threadIdx.x / 16)) * a.count / 4;
-        const bp::patch_range r = a.ranges[static_cast<long long>(index) * a.pitch + k];
-        int turns = 1 << 16;
-        if (n < bp::patch_lays)
-            turns = bank_turns(
-                bp::lay_number(n), r.x * a.cells_a_radian, r.y * a.cells_a_radian);
-        int best = (turns + __shfl_xor_sync(0xffffffffu, turns, 16)) * 16 + n;
-        for (int step = 8; step > 0; step /= 2)
-            best = min(best, __shfl_xor_sync(0xffffffffu, best, step));
-        t.lay = bp::lay_number(best % 16);
+    // the lay of the lanes that waits least, for three places in a cell and two pulses
+    __shared__ int turns[bp::patch_lays];
+    if (threadIdx.x < bp::patch_lays)
+        turns[threadIdx.x] = 0;
+    __syncthreads();
+    if (pixels > 0 && threadIdx.x < 3 * bp::patch_lays) {
+        const int n = threadIdx.x % bp::patch_lays;
+        const float from = threadIdx.x / bp::patch_lays / 3.0f;
+        for (int k = a.count / 4; k < a.count; k += (a.count + 1) / 2) {
+            const bp::patch_range r =
+                a.ranges[static_cast<long long>(index) * a.pitch + k];
+            atomicAdd(turns + n,
+                      bank_turns(bp::lay_number(n),
+                                 r.x * a.cells_a_radian,
+                                 r.y * a.cells_a_radian,
+                                 from));
+        }
+    }
+    __syncthreads();
+    if (threadIdx.x == 0) {
+        int best = 0;
+        for (int n = 1; n < bp::patch_lays; ++n)
+            best = turns[n] < turns[best] ? n : best;
+        t.lay = bp::lay_number(best);
     }
     if (threadIdx.x == 0) {
         a.patches[index] = t;

@@ -441,6 +441,9 @@ constexpr int patch_short = 32;
 //! Two patches make a square of the image, whichever way they lie.
 constexpr int patches_a_square = patch_long / patch_short;
 
+//! Of patch_lane: four pixels of two rows.
+constexpr int plain_lay = 7;
+
 //! Pixels of a patch: first row and column, which axis is the long one, and how the lanes
 //! of a warp lie in it (patch_lane).
 struct patch {
@@ -484,7 +487,9 @@ SAR_HD patch patch_at(const scene& s, const pulse& p, int index)
     const double u = fabs(a * dot(t, s.row_step) + b * dot(r, s.row_step));
     const double v = fabs(a * dot(t, s.col_step) + b * dot(r, s.col_step));
     const bool rows_long = u < v;
-    return { rows_long ? row : row + part, rows_long ? col + part : col, rows_long, 1 };
+    return {
+        rows_long ? row : row + part, rows_long ? col + part : col, rows_long, plain_lay
+    };
 }
 
 //! First pixel of a thread of a patch; its others follow, patch_lanes apart along x.
@@ -492,13 +497,14 @@ struct patch_lane {
     int x, y;
 };
 constexpr int patch_lanes = 4; //!< of a patch along the long axis
-constexpr int patch_lays = 15;
+constexpr int patch_threads = patch_lanes * patch_short;
+constexpr int patch_lays = 35;
 
 //! The lowest bits of \p bits, in the places of those of \p mask.
 SAR_HD int spread_bits(int bits, int mask)
 {
     int out = 0;
-    for (int place = 1; place < patch_short; place *= 2)
+    for (int place = 1; place < patch_threads; place *= 2)
         if (mask & place) {
             out += bits & 1 ? place : 0;
             bits >>= 1;
@@ -507,21 +513,19 @@ SAR_HD int spread_bits(int bits, int mask)
 }
 
 /*!
- * \brief Pixel of thread \p thread, of 128, where lanes lie as \p lay says.
+ * \brief Pixel of thread \p thread where lanes lie as \p lay says.
  *
- * Eight lanes read cells together. They are 4 pixels of two rows, whose numbers differ in
- * the bit \p lay, or one pixel of eight rows, whose numbers differ in its three bits.
+ * With pixels numbered along x first, those of eight lanes, which read cells together,
+ * differ in the three bits of \p lay.
  */
 SAR_HD patch_lane lane_of(int thread, int lay)
 {
-    const bool two_rows = (lay & (lay - 1)) == 0;
-    const int x = (two_rows ? thread : thread >> 3) & (patch_lanes - 1);
-    const int near = two_rows ? thread >> 2 & 1 : thread & 7;
-    const int far = two_rows ? thread >> 3 : thread >> 5;
-    return { x, spread_bits(near, lay) + spread_bits(far, (patch_short - 1) ^ lay) };
+    const int pixel = spread_bits(thread & 7, lay) +
+                      spread_bits(thread >> 3, (patch_threads - 1) ^ lay);
+    return { pixel % patch_lanes, pixel / patch_lanes };
 }
 
-//! All that lane_of() knows, 0 .. patch_lays - 1: the numbers of one or three bits.
+//! All that lane_of() knows, 0 .. patch_lays - 1: the numbers below 128 of three bits.
 SAR_HD int lay_number(int n)
 {
     int lay = 0;
@@ -530,7 +534,7 @@ SAR_HD int lay_number(int n)
         int bits = 0;
         for (int rest = lay; rest; rest >>= 1)
             bits += rest & 1;
-        n -= bits == 1 || bits == 3;
+        n -= bits == 3;
     } while (n >= 0);
     return lay;
 }
