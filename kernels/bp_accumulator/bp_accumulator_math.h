@@ -204,6 +204,28 @@ struct row_expansion {
     int bin;
 };
 
+//! Second and third order of a distance.
+template <typename T>
+struct bends {
+    T uu, uv, vv, uuu, uuv, uvv, vvv;
+};
+
+/*!
+ * \brief Second and third order of a distance, from its slopes along two steps.
+ * \param i          1 / distance
+ * \param u2, v2, uv products of the steps with themselves and one another
+ */
+template <typename T>
+SAR_HD bends<T> bends_of(T i, T gu, T gv, T u2, T uv, T v2)
+{
+    const T a = (u2 - gu * gu) * (T(0.5) * i);
+    const T b = (uv - gu * gv) * i;
+    const T c = (v2 - gv * gv) * (T(0.5) * i);
+    return {
+        a, b, c, -gu * a * i, -(gu * b + gv * a) * i, -(gu * c + gv * b) * i, -gv * c * i
+    };
+}
+
 //! Length of \p away + u \p u_step + v \p v_step, to third order, m.
 SAR_HD cubic<double> expand_distance(vec3 away, vec3 u_step, vec3 v_step)
 {
@@ -211,19 +233,9 @@ SAR_HD cubic<double> expand_distance(vec3 away, vec3 u_step, vec3 v_step)
     const double i = 1 / r;
     const double gu = dot(away, u_step) * i;
     const double gv = dot(away, v_step) * i;
-    const double uu = (dot(u_step, u_step) - gu * gu) * (0.5 * i);
-    const double uv = (dot(u_step, v_step) - gu * gv) * i;
-    const double vv = (dot(v_step, v_step) - gv * gv) * (0.5 * i);
-    return { r,
-             gu,
-             gv,
-             uu,
-             uv,
-             vv,
-             -gu * uu * i,
-             -(gu * uv + gv * uu) * i,
-             -(gu * vv + gv * uv) * i,
-             -gv * vv * i };
+    const bends<double> b = bends_of(
+        i, gu, gv, dot(u_step, u_step), dot(u_step, v_step), dot(v_step, v_step));
+    return { r, gu, gv, b.uu, b.uv, b.vv, b.uuu, b.uuv, b.uvv, b.vvv };
 }
 
 SAR_HD cubic<double> mean_of(const cubic<double>& a, const cubic<double>& b)
@@ -609,6 +621,26 @@ struct patch_segment {
 constexpr float rounding_magic = 12582912.0f;
 constexpr unsigned rounding_magic_bits = 0x4b400000u;
 
+//! A cubic function, double where it is large.
+struct patch_distance {
+    double c, u, v;
+    bends<float> b;
+};
+
+SAR_HD patch_distance mean_of(const patch_distance& a, const patch_distance& b)
+{
+    return { 0.5 * (a.c + b.c),
+             0.5 * (a.u + b.u),
+             0.5 * (a.v + b.v),
+             { 0.5f * (a.b.uu + b.b.uu),
+               0.5f * (a.b.uv + b.b.uv),
+               0.5f * (a.b.vv + b.b.vv),
+               0.5f * (a.b.uuu + b.b.uuu),
+               0.5f * (a.b.uuv + b.b.uuv),
+               0.5f * (a.b.uvv + b.b.uvv),
+               0.5f * (a.b.vvv + b.b.vvv) } };
+}
+
 /*!
  * \brief expand_distance, and of the fourth order what lower orders can take.
  *
@@ -616,26 +648,36 @@ constexpr unsigned rounding_magic_bits = 0x4b400000u;
  * R0)). Of its terms the closest polynomials of lower order over the patch stay, in
  * least squares: x^4 -> 6/7 X^2 x^2 - 3/35 X^4, x^3 y -> 3/5 X^2 x y, x^2 y^2 -> (Y^2
  * x^2 + X^2 y^2) / 3 - X^2 Y^2 / 9, with X and Y half the patch. (The differences are
- * Legendre polynomials.)
+ * Legendre polynomials.) A float is enough for what bends: it counts some radians.
  */
-SAR_HD cubic<double> distance_over(vec3 away, vec3 x_step, vec3 y_step)
+SAR_HD patch_distance distance_over(vec3 away, vec3 x_step, vec3 y_step)
 {
-    cubic<double> q = expand_distance(away, x_step, y_step);
-    const double a = 0.25 * patch_long * patch_long;
-    const double b = 0.25 * patch_short * patch_short;
-    const double i = 1 / q.c;
-    const double wuu = (q.u * q.u * i - 0.5 * q.uu) * i;
-    const double wuv = (2 * q.u * q.v * i - 0.5 * q.uv) * i;
-    const double wvv = (q.v * q.v * i - 0.5 * q.vv) * i;
-    const double x4 = q.uu * wuu;
-    const double x3y = q.uu * wuv + q.uv * wuu;
-    const double x2y2 = q.uu * wvv + q.uv * wuv + q.vv * wuu;
-    const double xy3 = q.uv * wvv + q.vv * wuv;
-    const double y4 = q.vv * wvv;
-    q.c -= (3 * (a * a * x4 + b * b * y4)) / 35 + a * b * x2y2 / 9;
-    q.uu += a * x4 * (6.0 / 7) + b * x2y2 / 3;
-    q.uv += 0.6 * (a * x3y + b * xy3);
-    q.vv += b * y4 * (6.0 / 7) + a * x2y2 / 3;
+    const double r = distance_of(away);
+    const double over_r = 1 / r;
+    patch_distance q = { r, dot(away, x_step) * over_r, dot(away, y_step) * over_r, {} };
+    const float i = static_cast<float>(over_r);
+    const float gu = static_cast<float>(q.u);
+    const float gv = static_cast<float>(q.v);
+    q.b = bends_of(i,
+                   gu,
+                   gv,
+                   static_cast<float>(dot(x_step, x_step)),
+                   static_cast<float>(dot(x_step, y_step)),
+                   static_cast<float>(dot(y_step, y_step)));
+    constexpr float a = 0.25f * patch_long * patch_long;
+    constexpr float b = 0.25f * patch_short * patch_short;
+    const float wuu = (gu * gu * i - 0.5f * q.b.uu) * i;
+    const float wuv = (2 * gu * gv * i - 0.5f * q.b.uv) * i;
+    const float wvv = (gv * gv * i - 0.5f * q.b.vv) * i;
+    const float x4 = q.b.uu * wuu;
+    const float x3y = q.b.uu * wuv + q.b.uv * wuu;
+    const float x2y2 = q.b.uu * wvv + q.b.uv * wuv + q.b.vv * wuu;
+    const float xy3 = q.b.uv * wvv + q.b.vv * wuv;
+    const float y4 = q.b.vv * wvv;
+    q.c -= (a * a * x4 + b * b * y4) * (3.0f / 35) + a * b * x2y2 / 9;
+    q.b.uu += a * x4 * (6.0f / 7) + b * x2y2 / 3;
+    q.b.uv += 0.6f * (a * x3y + b * xy3);
+    q.b.vv += b * y4 * (6.0f / 7) + a * x2y2 / 3;
     return q;
 }
 
@@ -656,20 +698,22 @@ SAR_HD patch_range range_over(const scene& s,
                         (t.col + 0.5 * (t.cols() - 1)) * s.col_step;
     const vec3 x_step = t.rows_long ? s.row_step : s.col_step;
     const vec3 y_step = t.rows_long ? s.col_step : s.row_step;
-    cubic<double> q = distance_over(centre - p.tx, x_step, y_step);
+    patch_distance q = distance_over(centre - p.tx, x_step, y_step);
     if (s.bistatic)
         q = mean_of(q, distance_over(centre - p.rx, x_step, y_step));
     if (order == 2) {
-        q.u += 0.15 * patch_long * patch_long * q.uuu;
-        q.uuu = 0;
+        q.u += 0.15f * patch_long * patch_long * q.b.uuu;
+        q.b.uuu = 0;
     }
     const double at = (q.c + p.offset_m - s.first_m) * f.cells_per_m - 0.5;
-    const double x = 0.5 * (patch_long - 1);
-    const double y = 0.5 * (patch_short - 1);
-    const double reach =
-        x * (fabs(q.u) + x * (fabs(q.uu) + x * fabs(q.uuu) + y * fabs(q.uuv))) +
-        y * (fabs(q.v) + y * (fabs(q.vv) + y * fabs(q.vvv) + x * fabs(q.uvv))) +
-        x * y * fabs(q.uv);
+    const bends<float>& d = q.b;
+    constexpr float x = 0.5f * (patch_long - 1);
+    constexpr float y = 0.5f * (patch_short - 1);
+    const float reach = x * (fabsf(static_cast<float>(q.u)) +
+                             x * (fabsf(d.uu) + x * fabsf(d.uuu) + y * fabsf(d.uuv))) +
+                        y * (fabsf(static_cast<float>(q.v)) +
+                             y * (fabsf(d.vv) + y * fabsf(d.vvv) + x * fabsf(d.uvv))) +
+                        x * y * fabsf(d.uv);
     // what float and the remainder may add, as far as patches are used at all
     const double margin = reach * f.cells_per_m + 0.02 + 0.01 / f.radians;
     const double low = at - margin;
@@ -689,15 +733,22 @@ SAR_HD patch_range range_over(const scene& s,
     segment = { static_cast<int>(first), static_cast<int>(count) };
     const double whole = rint(at);
     const double k = f.cells_per_m * f.radians;
-    const cubic<float> w = scaled(q, k, (at - whole) * f.radians);
+    const float bend = static_cast<float>(k);
     // 16 bits and the sign; y has five and a sign
-    const float steep = float_of(bits_of(w.v) & 0xffffff00u);
-    return { w.c,   w.u,
-             steep, w.uu,
-             w.uv,  static_cast<float>(q.v * k - steep),
-             w.vv,  rounding_magic + static_cast<float>(whole - first),
-             w.uuu, w.uuv,
-             w.uvv, w.vvv };
+    const double along_y = q.v * k;
+    const float steep = float_of(bits_of(static_cast<float>(along_y)) & 0xffffff00u);
+    return { static_cast<float>((at - whole) * f.radians),
+             static_cast<float>(q.u * k),
+             steep,
+             d.uu * bend,
+             d.uv * bend,
+             static_cast<float>(along_y - steep),
+             d.vv * bend,
+             rounding_magic + static_cast<float>(whole - first),
+             d.uuu * bend,
+             d.uuv * bend,
+             d.uvv * bend,
+             d.vvv * bend };
 }
 
 //! Range along a row of a patch: radians from the middle of a cell.
