@@ -20,9 +20,10 @@ namespace kernel {
 /*!
  * \brief How ranges are computed. Written by users as "auto", "exact", "fast".
  *
- * exact: double range per pixel and pulse. fast: second-order expansion per tile and
- * pulse, right when the antenna is far from the scene compared to 32 pixels. auto: fast
- * for those pulses whose proved phase error stays below 0.01 rad, else exact.
+ * exact: double range per pixel and pulse. fast: expansion per tile and pulse, right when
+ * the antenna is far from the scene compared to 32 pixels; on CUDA with lines that are
+ * interpolated by a polynomial per cell. auto: fast for those pulses whose proved phase
+ * error stays below 0.01 rad, else exact.
  */
 enum class accuracy_mode { automatic, exact, fast };
 
@@ -41,12 +42,23 @@ struct bp_accumulator_params {
     int slots = 1; //!< sub-images of the aperture
 };
 
+/*!
+ * \brief Filters that make the cells of folded lines, [parts][3][taps].
+ *
+ * Of each cell of a sample: value, slope a radian and half the second derivative a square
+ * radian of the parabola that is closest to the interpolation with \p taps taps over the
+ * cell, in least squares.
+ */
+SAR_KERNEL_API std::vector<float>
+fold_filter(interpolation i, double occupied_band, const bp::folding& f);
+
 //! What happened since the start.
 struct bp_report {
     std::uint64_t pulses = 0;         //!< used
     std::uint64_t skipped_pulses = 0; //!< with a position that is not finite
     std::int64_t first_skipped = -1;  //!< number of the first of them
     std::uint64_t fast_pulses = 0;    //!< of the used ones, in fast mode
+    std::uint64_t patch_pulses = 0;   //!< of those, on patches (CUDA)
     std::uint64_t outside = 0;        //!< pixel-pulses outside the swath
     std::uint64_t non_finite = 0;     //!< pixel-chunks left out: samples not finite
     double phase_bound_rad = 0;       //!< largest bound of the phase error used
@@ -100,17 +112,28 @@ public:
 protected:
     explicit bp_accumulator(const bp_accumulator_params& params);
 
-    virtual void
-    add_chunk(const cf32* dev_lines, const bp::chunk& chunk, bool fast, int slot) = 0;
+    //! \param segment  cells that a patch can touch, at most (for patches)
+    virtual void add_chunk(const cf32* dev_lines,
+                           const bp::chunk& chunk,
+                           bp::ranging how,
+                           int segment,
+                           int slot) = 0;
     virtual void clear(int slot) = 0;
     virtual void mean_rows(cf32* dev_out, int first_row, int rows, double scale) = 0;
     virtual void read_counters(std::uint64_t& outside, std::uint64_t& non_finite) = 0;
 
     const bp_accumulator_params d_params;
     const bp::scene d_scene;
+    const bp::folding d_folding;
+    int d_longest_segment = 0; //!< that patches may have, cells; 0: a backend without
 
 private:
-    double phase_bound(const bp::chunk& chunk, bool& fast) const;
+    struct patch_reach {
+        int segment;    //!< cells that a patch can touch
+        double along_m; //!< range from its middle to the end of its long side
+    };
+    patch_reach reach_of_patches(const bp::chunk& chunk, double nearest_m) const;
+    double phase_bound(const bp::chunk& chunk, bp::ranging& how, int& segment) const;
 
     int d_slot = 0;
     std::vector<std::uint64_t> d_pulses; // per slot

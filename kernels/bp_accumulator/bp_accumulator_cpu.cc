@@ -79,11 +79,55 @@ accuracy_mode accuracy_mode_from_name(const std::string& n)
 }
 std::string to_string(accuracy_mode a) { return accuracies.to_name(a); }
 
+std::vector<float>
+fold_filter(interpolation how, double occupied_band, const bp::folding& f)
+{
+    const int taps = taps_of(how);
+    std::vector<float> filter(static_cast<std::size_t>(f.parts) * 3 * taps);
+    if (taps <= 2)
+        return filter;
+    const double beta = sinc_kaiser_beta(taps, occupied_band);
+    // discrete sums over the cell, d in cells from its middle: of 1, d^2 and d^4
+    constexpr int points = 33;
+    const auto place = [](int j) { return (j + 0.5) / points - 0.5; };
+    double s2 = 0;
+    double s4 = 0;
+    for (int j = 0; j < points; ++j) {
+        s2 += std::pow(place(j), 2) / points;
+        s4 += std::pow(place(j), 4) / points;
+    }
+    for (int part = 0; part < f.parts; ++part)
+        for (int k = 0; k < taps; ++k) {
+            double m0 = 0;
+            double m1 = 0;
+            double m2 = 0;
+            for (int j = 0; j < points; ++j) {
+                const double d = place(j);
+                const double x = (part + 0.5 + d) / f.parts;
+                const double w = sinc_weight(x - (k - (taps / 2 - 1)), taps, beta);
+                m0 += w / points;
+                m1 += w * d / points;
+                m2 += w * d * d / points;
+            }
+            const double curvature = (m2 - s2 * m0) / (s4 - s2 * s2);
+            float* h = filter.data() + part * 3 * taps + k;
+            h[0] = static_cast<float>(m0 - s2 * curvature);
+            h[taps] = static_cast<float>(m1 / s2 / f.radians);
+            h[2 * taps] = static_cast<float>(curvature / (f.radians * f.radians));
+        }
+    return filter;
+}
+
 // ---- what both backends share
 // ----------------------------------------------------------
 
 bp_accumulator::bp_accumulator(const bp_accumulator_params& params)
-    : d_params(params), d_scene(scene_of(params)), d_pulses(std::max(params.slots, 1), 0)
+    : d_params(params),
+      d_scene(scene_of(params)),
+      d_folding(
+          bp::folding_of(d_scene,
+                         bp::parts_of(params.interpolator, params.axis.occupied_band()))),
+      d_pulses(std::max(params.slots, 1), 0)
 {
     const range_axis& a = params.axis;
     require(a.samples >= 1, "axis.samples is ", a.samples, "; expected 1 or more");
@@ -104,7 +148,47 @@ bp_accumulator::bp_accumulator(const bp_accumulator_params& params)
             ", use 'exact' or 'auto'");
 }
 
-double bp_accumulator::phase_bound(const bp::chunk& chunk, bool& fast) const
+// Along an axis of step a the range changes by |a . g| a pixel, g the unit vector from
+// the antenna; g turns by at most 1 / distance a metre, so that from the centre of the
+// grid it is known everywhere. The long axis of a patch is that along which the range
+// changes less, or did when the patches were laid, some pulses before or after.
+bp_accumulator::patch_reach bp_accumulator::reach_of_patches(const bp::chunk& chunk,
+                                                             double nearest_m) const
+{
+    const vec3 rows = 0.5 * (d_scene.rows - 1) * d_scene.row_step;
+    const vec3 cols = 0.5 * (d_scene.cols - 1) * d_scene.col_step;
+    const double u = length(d_scene.row_step);
+    const double v = length(d_scene.col_step);
+    const double margin = bp::patch_long * (u + v); // of a partial patch
+    const double turn =
+        (std::max(length(rows + cols), length(rows - cols)) + margin) / nearest_m;
+    double along_u = 0;
+    double along_v = 0;
+    for (int k = 0; k < chunk.count; ++k)
+        for (const vec3 antenna : { chunk.pulses[k].tx, chunk.pulses[k].rx }) {
+            const vec3 away = rows + cols - antenna;
+            const double r = length(away);
+            along_u = std::max(along_u, std::abs(dot(away, d_scene.row_step)) / r);
+            along_v = std::max(along_v, std::abs(dot(away, d_scene.col_step)) / r);
+        }
+    along_u = std::min(along_u + turn * u, u);
+    along_v = std::min(along_v + turn * v, v);
+    const double steep = std::max(along_u, along_v);
+    const double less = std::min(along_u, along_v);
+    // the look may turn by a fifth of a radian until a group of pulses is summed
+    const double flat = less + 0.2 * std::max(u, v) < steep ? less : steep;
+    const double radius = 0.5 * margin;
+    const double reach = 0.5 * (bp::patch_long * flat + bp::patch_short * steep) +
+                         radius * radius / nearest_m;
+    const double cells =
+        2 * (reach * d_folding.cells_per_m + 0.02 + 0.01 / d_folding.radians) + 2;
+    return { cells < d_folding.cells ? static_cast<int>(std::ceil(cells))
+                                     : d_folding.cells,
+             0.5 * bp::patch_long * flat };
+}
+
+double
+bp_accumulator::phase_bound(const bp::chunk& chunk, bp::ranging& how, int& segment) const
 {
     double nearest = HUGE_VAL;
     double farthest = 0;
@@ -119,11 +203,32 @@ double bp_accumulator::phase_bound(const bp::chunk& chunk, bool& fast) const
             farthest = std::max(farthest, length(p.rx) + extent);
         }
     }
-    const double bound = bp::fast_phase_bound_rad(d_scene, nearest, farthest);
-    fast = d_params.accuracy == accuracy_mode::fast ||
-           (d_params.accuracy == accuracy_mode::automatic &&
-            bound < allowed_phase_error_rad && d_scene.samples <= bp::longest_fast_line);
-    return fast ? bound : bp::exact_phase_bound_rad(d_scene, farthest);
+    segment = 0;
+    how = bp::ranging::exact;
+    if (d_params.accuracy != accuracy_mode::exact &&
+        d_scene.samples <= bp::longest_fast_line) {
+        const double allowed = allowed_phase_error_rad;
+        if (d_longest_segment > 0) {
+            const patch_reach reach = reach_of_patches(chunk, nearest);
+            segment = reach.segment;
+            const double second = bp::patch_phase_bound_rad(
+                d_scene, d_folding, 2, nearest, farthest, reach.along_m);
+            const double third = bp::patch_phase_bound_rad(
+                d_scene, d_folding, 3, nearest, farthest, reach.along_m);
+            const bool enough = second - third < bp::second_order_phase_error_rad;
+            const double bound = enough ? second : third;
+            if (bound < allowed && segment <= d_longest_segment) {
+                how = enough ? bp::ranging::patch2 : bp::ranging::patch3;
+                return bound;
+            }
+        }
+        const double bound = bp::fast_phase_bound_rad(d_scene, nearest, farthest);
+        if (bound < allowed || d_params.accuracy == accuracy_mode::fast) {
+            how = bp::ranging::fast;
+            return bound;
+        }
+    }
+    return bp::exact_phase_bound_rad(d_scene, farthest);
 }
 
 void bp_accumulator::add(const cf32* dev_lines,
@@ -158,16 +263,21 @@ void bp_accumulator::add(const cf32* dev_lines,
         }
         if (c.count == 0)
             continue;
-        bool fast;
-        const double bound = phase_bound(c, fast);
+        bp::ranging how;
+        int segment;
+        const double bound = phase_bound(c, how, segment);
         if (!(bound <= d_report.phase_bound_rad)) // also takes a NaN
             d_report.phase_bound_rad = bound;
         add_chunk(dev_lines + static_cast<std::ptrdiff_t>(done) * d_scene.samples,
                   c,
-                  fast,
+                  how,
+                  segment,
                   d_slot);
         d_report.pulses += c.count;
-        d_report.fast_pulses += fast ? c.count : 0;
+        if (how != bp::ranging::exact)
+            d_report.fast_pulses += c.count;
+        if (how == bp::ranging::patch2 || how == bp::ranging::patch3)
+            d_report.patch_pulses += c.count;
         d_pulses[d_slot] += c.count;
     }
 }
@@ -287,8 +397,9 @@ SAR_INTO_CLONE tile_count run_tile(const tile_job& job)
         for (int i = 0; i < rows; ++i) {
             int outside = 0;
             if (Fast) {
+                const bp::row_expansion row = bp::row_of(e, i);
                 for (int j = 0; j < ts; ++j)
-                    outside += keep(r, j, bp::fast_look(e, i, j));
+                    outside += keep(r, j, bp::fast_look(row, j));
             } else {
                 for (int j = 0; j < ts; ++j)
                     outside += keep(r, j, bp::exact_look(s, p, job.row + i, job.col + j));
@@ -394,9 +505,13 @@ public:
     }
 
 protected:
-    void
-    add_chunk(const cf32* lines, const bp::chunk& chunk, bool fast, int slot) override
+    void add_chunk(const cf32* lines,
+                   const bp::chunk& chunk,
+                   bp::ranging how,
+                   int,
+                   int slot) override
     {
+        const bool fast = how != bp::ranging::exact;
         const tile_function run =
             tiles_of_this_machine()[fast][static_cast<int>(d_params.interpolator)];
         const int across = (d_scene.cols + ts - 1) / ts;

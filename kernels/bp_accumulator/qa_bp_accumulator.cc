@@ -362,6 +362,357 @@ BOOST_AUTO_TEST_CASE(phase_bound_is_a_bound)
     }
 }
 
+// ---- patches: what devices do, step by step on the host
+// ---------------------------------------------------------------------------
+
+namespace {
+
+struct patch_result {
+    image pixels;
+    std::uint64_t outside = 0;
+    std::uint64_t edges = 0; //!< patches of a pulse that are partly outside
+    int longest = 0;         //!< segment
+    double bound_rad = 0;
+};
+
+template <interpolation I, int Order>
+patch_result
+patch_image(const setup& s, const image_grid& g, const std::vector<cf32>& lines)
+{
+    bp::scene scene;
+    scene.row_step = g.row_step();
+    scene.col_step = g.col_step();
+    scene.first_m = s.axis.first_m;
+    scene.bins_per_m = 1 / s.axis.spacing_m;
+    scene.cycles_per_m = 2 * s.axis.carrier_hz / speed_of_light;
+    scene.rows = g->rows;
+    scene.cols = g->cols;
+    scene.samples = s.axis.samples;
+    scene.bistatic = !s.rx.empty();
+    const double band = s.axis.occupied_band();
+    const bp::folding f = bp::folding_of(scene, bp::parts_of(I, band));
+    const std::vector<float> filter = fold_filter(I, band, f);
+    patch_result out;
+    out.pixels.resize(static_cast<std::size_t>(g->rows) * g->cols);
+    std::vector<bp::folded_cell> folded(f.cells);
+    const auto pulse_of = [&](std::size_t n) {
+        bp::pulse p;
+        p.tx = s.tx[n] - g->origin_m;
+        p.rx = (s.rx.empty() ? s.tx[n] : s.rx[n]) - g->origin_m;
+        p.offset_m = s.axis.range_bias_m;
+        return p;
+    };
+    const float cells = 1 / f.radians;
+    double flattest = 0; // range along the long side of a patch, from its middle
+    for (std::size_t n = 0; n < s.tx.size(); ++n) {
+        const bp::edged_line line = { lines.data() + n * s.axis.samples, s.axis.samples };
+        for (int m = 0; m < f.cells; ++m)
+            folded[m] = bp::fold<I>(f,
+                                    bp::samples_around<I>(line, m / f.parts),
+                                    m % f.parts,
+                                    bp::carrier_of_cell(scene, f, m),
+                                    filter.data());
+        const bp::pulse p = pulse_of(n);
+        for (int k = 0; k < bp::patches_of(g->rows, g->cols); ++k) {
+            const bp::patch t = bp::patch_at(scene, pulse_of(s.tx.size() / 2), k);
+            bp::patch_segment segment;
+            const bp::patch_range r =
+                bp::range_over(scene, f, p, t, Order, 1 << 20, segment);
+            out.edges += segment.count < 0;
+            out.longest = std::max(out.longest, segment.count);
+            flattest = std::max(flattest,
+                                bp::patch_long / 2 * std::abs(static_cast<double>(r.x)));
+            for (int i = t.row; i < std::min(t.row + t.rows(), g->rows); ++i)
+                for (int j = t.col; j < std::min(t.col + t.cols(), g->cols); ++j) {
+                    cf32 v = { 0, 0 };
+                    if (segment.count == 0) {
+                        ++out.outside;
+                    } else if (segment.count < 0) {
+                        const int row = i / bp::tile_size * bp::tile_size;
+                        const int col = j / bp::tile_size * bp::tile_size;
+                        const bp::look l = bp::fast_look(
+                            bp::expand(scene, p, row, col), i - row, j - col);
+                        if (l.inside)
+                            v = bp::folded_echo<I>(scene, f, folded.data(), l);
+                        else
+                            ++out.outside;
+                    } else {
+                        const int u = i - t.row;
+                        const int w = j - t.col;
+                        const float x = (t.rows_long ? u : w) - 31.5f;
+                        const float y = (t.rows_long ? w : u) - 15.5f;
+                        // the thread's middle is 30 pixels behind its first
+                        const float middle = std::fmod(x + 31.5f, 4.0f) + 30 - 31.5f;
+                        const bp::patch_row along =
+                            bp::along<Order>(r, middle, y, f.radians, cells);
+                        const float phi = along.line.at(x - middle);
+                        volatile float at = phi * cells + along.magic;
+                        const float whole = at - along.magic;
+                        const float in_cell = std::fma(whole, -f.radians, phi);
+                        const int index =
+                            static_cast<int>(bp::bits_of(at) - bp::rounding_magic_bits);
+                        BOOST_REQUIRE(index >= 0 && index < segment.count);
+                        v = bp::value_in<(taps_of(I) <= 2)>(folded[segment.first + index],
+                                                            in_cell) *
+                            cf32{ std::cos(in_cell), std::sin(in_cell) };
+                    }
+                    out.pixels[static_cast<std::size_t>(i) * g->cols + j] +=
+                        complex(v.re, v.im);
+                }
+        }
+    }
+    for (complex& v : out.pixels)
+        v /= static_cast<double>(s.tx.size());
+    double nearest = HUGE_VAL;
+    double farthest = 0;
+    for (const vec3& p : s.tx)
+        for (int i = 0; i < g->rows; ++i)
+            for (int j = 0; j < g->cols; ++j) {
+                const double r = length(g.position(i, j) - p);
+                nearest = std::min(nearest, r);
+                farthest = std::max(farthest, r);
+            }
+    out.bound_rad = bp::patch_phase_bound_rad(
+        scene, f, Order, nearest, farthest, flattest / f.radians / f.cells_per_m);
+    return out;
+}
+
+} // namespace
+
+// Patches against the definition with the same taps, at every distance and look angle.
+BOOST_AUTO_TEST_CASE(patches_are_what_their_definition_says)
+{
+    struct geometry {
+        const char* name;
+        double range_m, step_m, turn_deg, squint_deg, swath_m;
+        int oversampling;
+        int order;
+        bool bistatic;
+    };
+    for (const geometry q : {
+             geometry{ "10 km", 10e3, 0.2, 0, 0, 120, 4, 2, false },
+             geometry{
+                 "10 km, lines oversampled twice", 10e3, 0.2, 0, 0, 120, 2, 2, false },
+             geometry{
+                 "10 km, 45 degrees off the axes", 10e3, 0.2, 45, 0, 120, 4, 2, false },
+             geometry{
+                 "10 km, along the other axis", 10e3, 0.2, 90, 0, 120, 4, 2, false },
+             geometry{
+                 "10 km, squint, two antennas", 10e3, 0.2, 30, 20, 400, 4, 2, true },
+             geometry{ "770 km", 770e3, 0.4, 20, 0, 900, 4, 2, false },
+             geometry{ "1 km", 1e3, 0.1, 45, 0, 120, 4, 3, false },
+             geometry{ "100 m", 100, 0.05, 30, 0, 120, 4, 3, false },
+         }) {
+        spotlight_options o;
+        o.pulses = 24;
+        o.range_m = q.range_m;
+        o.squint_deg = q.squint_deg;
+        o.oversampling = q.oversampling;
+        o.swath_m = q.swath_m;
+        setup s = spotlight(o);
+        if (q.bistatic) {
+            for (const vec3& p : s.tx)
+                s.rx.push_back(p + vec3{ 300, 40, -900 });
+            s.axis.first_m = measured_range(s, 12, { 0, 0, 0 }) - 200;
+        }
+        std::mt19937 random(9);
+        std::uniform_real_distribution<double> uniform(-1, 1);
+        for (int k = 0; k < 40; ++k) // 80 dB of contrast
+            s.targets.push_back(
+                { { 60 * q.step_m * uniform(random), 60 * q.step_m * uniform(random), 0 },
+                  std::polar(std::pow(10.0, -4.0 * k / 39), 7 * uniform(random)) });
+        const double a = q.turn_deg * pi / 180;
+        const image_grid g = image_grid::centred({ 0, 0, 0 },
+                                                 { -std::sin(a), std::cos(a), 0 },
+                                                 { std::cos(a), std::sin(a), 0 },
+                                                 q.step_m,
+                                                 q.step_m,
+                                                 101,
+                                                 131);
+        const std::vector<cf32> lines = lines_of(s);
+        const auto check = [&](const patch_result& r, interpolation how, double allowed) {
+            const double db =
+                error_db(r.pixels, reference_image(s, g, lines, how, 0, s.tx.size()));
+            std::printf("patches, %s, %s: %.1f dB, bound %.1f dB, %d cells\n",
+                        q.name,
+                        to_string(how).c_str(),
+                        db,
+                        20 * std::log10(r.bound_rad),
+                        r.longest);
+            BOOST_CHECK_LE(db, allowed);
+            if (how == interpolation::linear) // else parabolas lose more than the phase
+                BOOST_CHECK_LE(db, 20 * std::log10(r.bound_rad) + 1);
+            BOOST_CHECK_LT(r.bound_rad, allowed_phase_error_rad);
+            BOOST_CHECK_EQUAL(r.edges, 0);
+            BOOST_CHECK_EQUAL(r.outside, 0);
+        };
+        if (q.order == 2) {
+            check(patch_image<interpolation::linear, 2>(s, g, lines),
+                  interpolation::linear,
+                  -82);
+            check(patch_image<interpolation::sinc8, 2>(s, g, lines),
+                  interpolation::sinc8,
+                  -81);
+        } else {
+            check(patch_image<interpolation::linear, 3>(s, g, lines),
+                  interpolation::linear,
+                  -86);
+            check(patch_image<interpolation::sinc16, 3>(s, g, lines),
+                  interpolation::sinc16,
+                  -84);
+        }
+    }
+}
+
+// Every pixel of patches seen from everywhere, rows and columns askew: no phase error
+// exceeds the bound, and the bound is not so large that it forbids patches.
+BOOST_AUTO_TEST_CASE(patch_bound_is_a_bound)
+{
+    struct geometry {
+        double range_m, carrier_hz, step_m, spacing_m;
+    };
+    std::mt19937 random(5);
+    std::uniform_real_distribution<double> uniform(-1, 1);
+    for (const geometry q : { geometry{ 800e3, 9.6e9, 1.0, 0.1 },
+                              geometry{ 10e3, 9.6e9, 0.3, 0.075 },
+                              geometry{ 1e3, 9.6e9, 0.1, 0.03 },
+                              geometry{ 100, 9.6e9, 0.05, 0.02 },
+                              geometry{ 40, 4.3e9, 0.1, 0.02 } }) {
+        double worst[2] = {};
+        double bound[2] = {};
+        for (int trial = 0; trial < 300; ++trial) {
+            bp::scene s = {};
+            s.row_step = { q.step_m, 0, 0 };
+            s.col_step = { 0.3 * q.step_m, q.step_m, 0 };
+            s.bins_per_m = 1 / q.spacing_m;
+            s.first_m = q.range_m - 2000;
+            s.cycles_per_m = 2 * q.carrier_hz / speed_of_light;
+            s.rows = s.cols = bp::patch_long;
+            s.samples = 1 << 20;
+            bp::pulse p = {};
+            const vec3 middle = 31.5 * (s.row_step + s.col_step);
+            vec3 away = { uniform(random), uniform(random), 0.2 * uniform(random) };
+            away = (q.range_m / length(away)) * away;
+            p.tx = p.rx = middle + away;
+            const bp::folding f = bp::folding_of(s, 1);
+            const bp::patch t = bp::patch_at(s, p, trial % 2);
+            for (const int order : { 2, 3 }) {
+                bp::patch_segment segment;
+                const bp::patch_range r =
+                    bp::range_over(s, f, p, t, order, 1 << 20, segment);
+                BOOST_REQUIRE_GT(segment.count, 0);
+                double nearest = HUGE_VAL;
+                double error = 0;
+                for (int i = 0; i < t.rows(); ++i)
+                    for (int j = 0; j < t.cols(); ++j) {
+                        const float x = (t.rows_long ? i : j) - 31.5f;
+                        const float y = (t.rows_long ? j : i) - 15.5f;
+                        const float from = std::fmod(x + 31.5f, 4.0f) - 1.5f;
+                        const float cells = 1 / f.radians;
+                        const bp::patch_row w =
+                            order == 2 ? bp::along<2>(r, from, y, f.radians, cells)
+                                       : bp::along<3>(r, from, y, f.radians, cells);
+                        const float phi = w.line.at(x - from);
+                        const float whole = std::rint(phi * cells);
+                        const float in_cell = std::fma(whole, -f.radians, phi);
+                        const double cell = segment.first + whole +
+                                            (static_cast<double>(w.magic) -
+                                             static_cast<double>(bp::rounding_magic));
+                        BOOST_REQUIRE_GE(cell, segment.first);
+                        BOOST_REQUIRE_LT(cell, segment.first + segment.count);
+                        const double middle_m = s.first_m + (cell + 0.5) / f.cells_per_m;
+                        const vec3 pixel =
+                            (t.row + i) * s.row_step + (t.col + j) * s.col_step;
+                        nearest = std::min(nearest, length(pixel - p.tx));
+                        const double cycles =
+                            s.cycles_per_m *
+                                (bp::measured_range_m(s, p, pixel) - middle_m) -
+                            in_cell / (2 * pi);
+                        error = std::max(error,
+                                         2 * pi * std::abs(cycles - std::rint(cycles)));
+                    }
+                const double along_m = bp::patch_long / 2 *
+                                       std::abs(static_cast<double>(r.x)) /
+                                       (2 * pi * s.cycles_per_m);
+                const double b = bp::patch_phase_bound_rad(
+                    s, f, order, nearest, nearest + 100, along_m);
+                BOOST_CHECK_LE(error, b);
+                if (error > worst[order - 2])
+                    worst[order - 2] = error, bound[order - 2] = b;
+            }
+        }
+        std::printf("patches at %g m: phase error %.2g and %.2g rad, bound %.2g and "
+                    "%.2g\n",
+                    q.range_m,
+                    worst[0],
+                    worst[1],
+                    bound[0],
+                    bound[1]);
+        BOOST_CHECK_LE(bound[0], 40 * worst[0]);
+        BOOST_CHECK_LE(bound[1], 40 * worst[1]);
+    }
+}
+
+// However lanes lie, each pixel of a patch has one thread, and each patch one number.
+BOOST_AUTO_TEST_CASE(patches_cover_the_image_once)
+{
+    std::vector<int> lays;
+    for (int n = 0; n < bp::patch_lays; ++n) {
+        const int lay = bp::lay_number(n);
+        lays.push_back(lay);
+        std::vector<int> seen(bp::patch_lanes * bp::patch_short);
+        for (int thread = 0; thread < 128; ++thread) {
+            const bp::patch_lane p = bp::lane_of(thread, lay);
+            ++seen.at(p.y * bp::patch_lanes + p.x);
+        }
+        for (const int n_seen : seen)
+            BOOST_CHECK_EQUAL(n_seen, 1);
+    }
+    std::sort(lays.begin(), lays.end());
+    BOOST_TEST((std::unique(lays.begin(), lays.end()) == lays.end()));
+
+    bp::scene s = {};
+    s.row_step = { 1, 0, 0 };
+    s.col_step = { 0, 1, 0 };
+    for (const int rows : { 1, 65, 1100, 2500 })
+        for (const int cols : { 1, 130, 1030, 2200 }) {
+            s.rows = rows;
+            s.cols = cols;
+            bp::pulse p = {};
+            p.tx = p.rx = { 1000, 700, 300 }; // patches lie both ways
+            std::vector<int> seen(static_cast<std::size_t>(rows) * cols);
+            for (int k = 0; k < bp::patches_of(rows, cols); ++k) {
+                const bp::patch t = bp::patch_at(s, p, k);
+                for (int i = t.row; i < std::min(t.row + t.rows(), rows); ++i)
+                    for (int j = t.col; j < std::min(t.col + t.cols(), cols); ++j)
+                        ++seen.at(static_cast<std::size_t>(i) * cols + j);
+            }
+            BOOST_CHECK_EQUAL(std::count(seen.begin(), seen.end(), 1),
+                              static_cast<long>(rows) * cols);
+        }
+}
+
+BOOST_AUTO_TEST_CASE(patches_at_the_edges_of_the_swath)
+{
+    spotlight_options o;
+    o.pulses = 9;
+    o.swath_m = 14; // narrower than the image
+    setup s = spotlight(o);
+    s.targets = { { { 1, 2, 0 }, 1.0 }, { { 2, -5, 0 }, { 0, 0.5 } } };
+    const std::vector<cf32> lines = lines_of(s);
+    const image_grid g =
+        image_grid::centred({ 0, 0, 0 }, north, east, 0.3, 0.3, 197, 141);
+    const patch_result r = patch_image<interpolation::sinc8, 2>(s, g, lines);
+    BOOST_CHECK_LE(
+        error_db(r.pixels, reference_image(s, g, lines, interpolation::sinc8, 0, 9)),
+        -74);
+    BOOST_TEST(r.edges > 0);
+    const auto exact = make(params_of(s, g, interpolation::sinc8));
+    run(*exact, s, lines);
+    BOOST_CHECK_LE(std::abs(static_cast<double>(r.outside) - exact->report().outside),
+                   1e-4 * r.outside);
+}
+
 BOOST_AUTO_TEST_CASE(auto_falls_back_to_exact_at_short_range)
 {
     // a rail 20 m from the scene, as in CASES: the expansion is wrong by radians

@@ -201,6 +201,168 @@ BOOST_AUTO_TEST_CASE(bistatic_with_bias_and_reference_point)
     compare(s, params_of(s, g, interpolation::sinc8, accuracy_mode::automatic), -80);
 }
 
+// Fast mode where the range, the pixels and the look angle are others.
+BOOST_AUTO_TEST_CASE(fast_in_every_geometry)
+{
+    struct geometry {
+        const char* name;
+        double range_m, step_m, turn_deg, squint_deg, swath_m, allowed_db;
+    };
+    for (const geometry q : {
+             geometry{ "10 km", 10e3, 0.2, 0, 0, 120, -80 },
+             geometry{ "10 km, along the other axis", 10e3, 0.2, 90, 0, 120, -78 },
+             geometry{ "10 km, 45 degrees off the axes", 10e3, 0.2, 45, 0, 120, -80 },
+             geometry{ "10 km, squint", 10e3, 0.2, 30, 20, 400, -80 },
+             geometry{ "770 km", 770e3, 0.4, 20, 0, 900, -77 },
+             geometry{ "1 km", 1e3, 0.1, 45, 0, 120, -80 },
+             geometry{ "100 m", 100, 0.05, 30, 0, 120, -76 },
+         }) {
+        BOOST_TEST_CONTEXT(q.name)
+        {
+            spotlight_options o;
+            o.pulses = 100;
+            o.range_m = q.range_m;
+            o.squint_deg = q.squint_deg;
+            o.swath_m = q.swath_m;
+            setup s = spotlight(o);
+            for (int k = 0; k < 20; ++k) // 80 dB of contrast
+                s.targets.push_back(
+                    { { 55 * q.step_m * std::sin(7.0 * k),
+                        55 * q.step_m * std::cos(5.0 * k * k),
+                        0 },
+                      std::polar(std::pow(10.0, -4.0 * k / 19), k * 1.0) });
+            const double a = q.turn_deg * pi / 180;
+            const image_grid g = image_grid::centred({ 0, 0, 0 },
+                                                     { -std::sin(a), std::cos(a), 0 },
+                                                     { std::cos(a), std::sin(a), 0 },
+                                                     q.step_m,
+                                                     q.step_m,
+                                                     101,
+                                                     131);
+            for (const interpolation how :
+                 { interpolation::linear, interpolation::sinc8, interpolation::sinc16 })
+                compare(s, params_of(s, g, how, accuracy_mode::fast), q.allowed_db, 40);
+        }
+    }
+}
+
+// The bound of the very geometry chooses: patches, tiles where patches are too large for
+// the distance or their cells for the memory of a block, exact ranges where tiles are.
+BOOST_AUTO_TEST_CASE(auto_takes_patches_tiles_or_exact_ranges)
+{
+    enum path { patches, tiles, exact };
+    struct geometry {
+        const char* name;
+        double range_m, step_m;
+        int oversampling;
+        path wanted;
+    };
+    for (const geometry q : { geometry{ "10 km", 10e3, 0.2, 4, patches },
+                              geometry{ "150 m", 150, 0.1, 4, patches },
+                              geometry{ "75 m", 75, 0.1, 4, tiles },
+                              geometry{ "10 km, long segments", 10e3, 0.2, 64, tiles },
+                              geometry{ "25 m", 25, 0.1, 4, exact } }) {
+        BOOST_TEST_CONTEXT(q.name)
+        {
+            spotlight_options o;
+            o.pulses = 20;
+            o.range_m = q.range_m;
+            o.oversampling = q.oversampling;
+            setup s = spotlight(o);
+            s.targets = { { { 1, 2, 0 }, 1.0 }, { { -3, 1, 0 }, { 0, 0.5 } } };
+            const image_grid g = image_grid::centred({ 0, 0, 0 },
+                                                     { -0.6, 0.8, 0 },
+                                                     { 0.8, 0.6, 0 },
+                                                     q.step_m,
+                                                     q.step_m,
+                                                     81,
+                                                     99);
+            const std::vector<cf32> lines = lines_of(s);
+            const bp_accumulator_params p =
+                params_of(s, g, interpolation::sinc8, accuracy_mode::automatic);
+            const result r = run_on(gpu(), s, p, lines, 1000);
+            const double db = error_db(
+                r.pixels, reference_image(s, g, lines, interpolation::sinc8, 0, 20));
+            BOOST_TEST_MESSAGE(q.name << ": " << db << " dB, bound "
+                                      << r.report.phase_bound_rad << " rad");
+            BOOST_CHECK_LT(r.report.phase_bound_rad, allowed_phase_error_rad);
+            BOOST_CHECK_LE(db, q.wanted == exact ? -100 : -60);
+            BOOST_CHECK_EQUAL(r.report.patch_pulses, q.wanted == patches ? 20 : 0);
+            BOOST_CHECK_EQUAL(r.report.fast_pulses, q.wanted == exact ? 0 : 20);
+        }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(fast_edges_batches_and_odd_sizes)
+{
+    struct size {
+        int rows, cols;
+    };
+    for (const int pulses : { 1, 150, 300 }) {
+        spotlight_options o;
+        o.pulses = pulses;
+        o.swath_m = 14; // narrower than the image
+        const setup s = scene(o);
+        for (const size z :
+             { size{ 1, 1 }, { 1, 97 }, { 101, 1 }, { 67, 41 }, { 129, 193 } })
+            for (const int batch : { 1, 7, 64, 300 }) {
+                if (pulses == 300 && (batch == 1 || z.rows < 129))
+                    continue;
+                compare(s,
+                        params_of(s,
+                                  image_grid::centred(
+                                      { 0, 0, 0 }, north, east, 0.2, 0.2, z.rows, z.cols),
+                                  interpolation::sinc8,
+                                  accuracy_mode::fast),
+                        -78,
+                        batch);
+            }
+    }
+}
+
+BOOST_AUTO_TEST_CASE(fast_sliding_aperture)
+{
+    spotlight_options o;
+    o.pulses = 90;
+    const setup s = scene(o);
+    bp_accumulator_params p =
+        params_of(s,
+                  image_grid::centred({ 0, 0, 0 }, north, east, 0.2, 0.2, 83, 75),
+                  interpolation::sinc8,
+                  accuracy_mode::fast);
+    p.slots = 4;
+    compare(s, p, -80, 5, 10);
+}
+
+// A line of samples that are not finite: the sums it belongs to are left out, no others.
+BOOST_AUTO_TEST_CASE(fast_samples_that_are_not_finite)
+{
+    spotlight_options o;
+    o.pulses = 200;
+    const setup s = scene(o);
+    std::vector<cf32> lines = lines_of(s);
+    const int middle = s.axis.samples / 2;
+    for (int m = middle - 30; m < middle + 30; ++m)
+        lines[100 * s.axis.samples + m].re = std::numeric_limits<float>::quiet_NaN();
+    lines[150 * s.axis.samples + middle].im = std::numeric_limits<float>::infinity();
+    const image_grid g = image_grid::centred({ 0, 0, 0 }, north, east, 0.2, 0.2, 141, 95);
+    for (const interpolation how : { interpolation::linear, interpolation::sinc8 }) {
+        const bp_accumulator_params p = params_of(s, g, how, accuracy_mode::fast);
+        const result cpu = run_on(compute_target{}, s, p, lines, 200);
+        const result cuda = run_on(gpu(), s, p, lines, 200);
+        BOOST_TEST(cpu.report.non_finite > 100);
+        // at the rim of what is not finite a rounding decides
+        BOOST_CHECK_LE(
+            std::abs(static_cast<double>(cuda.report.non_finite) - cpu.report.non_finite),
+            0.01 * cpu.report.non_finite);
+        BOOST_CHECK_LE(error_db(cuda.pixels, cpu.pixels), -30);
+        int differing = 0;
+        for (std::size_t i = 0; i < cpu.pixels.size(); ++i)
+            differing += std::abs(cuda.pixels[i] - cpu.pixels[i]) > 1e-3;
+        BOOST_CHECK_LE(differing, 0.01 * cpu.report.non_finite);
+    }
+}
+
 // CASES 19: broken positions and samples; the context lives and the next image is right.
 BOOST_AUTO_TEST_CASE(what_is_not_finite)
 {

@@ -51,7 +51,7 @@ examples:
 accuracy (--accuracy): how ranges, and so phases, are computed; errors are the largest of
 the image against a float64 reference, below its peak
   exact  range of every pixel and pulse in double: at most -80 dB
-  fast   range expanded to second order over tiles of 32 x 32 pixels: at most -80 dB when the
+  fast   range expanded to third order over tiles of 32 x 32 pixels: at most -80 dB when the
          antenna is far from the scene, as GOTCHA's 10 km; grows when it is near, to -45 dB at a
          phase error of 0.01 rad, and without limit closer than that
   auto   (default) fast for those pulses whose proved phase error in this very geometry stays

@@ -26,6 +26,7 @@ py::dict report(const bp_accumulator& b)
     d["skipped_pulses"] = r.skipped_pulses;
     d["first_skipped_pulse"] = r.first_skipped;
     d["fast_pulses"] = r.fast_pulses;
+    d["patch_pulses"] = r.patch_pulses;
     d["outside_pixel_pulses"] = r.outside;
     d["non_finite_sums"] = r.non_finite;
     d["phase_bound_rad"] = r.phase_bound_rad;
@@ -80,11 +81,11 @@ void bind_bp_accumulator(py::module& m)
           py::arg("backend") = "auto",
           py::arg("device") = 0,
           doc_bp_accumulator_make);
-    c.def(
-        "report",
-        &report,
-        "What happened so far, a dictionary: images, pulses, skipped_pulses, "
-        "first_skipped_pulse, fast_pulses, outside_pixel_pulses, non_finite_sums, "
-        "phase_bound_rad (largest proved bound of the phase error), accuracy_used, ...");
+    c.def("report",
+          &report,
+          "What happened so far, a dictionary: images, pulses, skipped_pulses, "
+          "first_skipped_pulse, fast_pulses, patch_pulses, outside_pixel_pulses, "
+          "non_finite_sums, phase_bound_rad (largest proved bound of the phase error), "
+          "accuracy_used, ...");
     bind_stage(c);
 }
