@@ -162,9 +162,10 @@ pfa::surface fit_surface(const std::array<double, nodes * nodes>& values)
 
 //! One pulse as seen from the middle of the grid.
 struct sight {
-    vec3 tx, rx;  //!< relative to the middle
-    double range; //!< R, m
-    double row;   //!< gradient of the range along the axes of the grid
+    vec3 tx, rx;   //!< relative to the middle
+    bool bistatic; //!< false: rx is tx
+    double range;  //!< R, m
+    double row;    //!< gradient of the range along the axes of the grid
     double col;
     double weight; //!< sum 1
     int line;
@@ -172,7 +173,8 @@ struct sight {
 
 double range_to(const sight& s, vec3 p)
 {
-    return 0.5 * (length(p - s.tx) + length(p - s.rx));
+    const double to = length(p - s.tx);
+    return s.bistatic ? 0.5 * (to + length(p - s.rx)) : to;
 }
 
 //! Least squares: the displacement whose plane wave fits the weighted curvatures best.
@@ -257,6 +259,7 @@ polar_format_plan::polar_format_plan(const polar_format_imager_params& params,
         const vec3 rx = params.bistatic ? rx_m[n] : tx;
         s.tx = tx - middle;
         s.rx = rx - middle;
+        s.bistatic = params.bistatic;
         const double a = length(s.tx);
         const double b = length(s.rx);
         require(a > 0 && b > 0,
@@ -283,22 +286,25 @@ polar_format_plan::polar_format_plan(const polar_format_imager_params& params,
     const displacement_fit fit(sights);
     std::array<double, nodes * nodes> to_row;
     std::array<double, nodes * nodes> to_col;
-    std::vector<double> curvature(count);
+    std::array<double, nodes * nodes> leftover;
     const double last_m =
         axis.first_m +
         (acq.in_frequency_domain() ? period : axis.samples - 1) * axis.spacing_m;
-    double leftover_m = 0;
-    for (int k = 0; k < nodes * nodes; ++k) {
+    const auto on_grid = [&](int k) { // a single row or column has no rim
+        return (grid->rows > 1 || k / nodes == nodes / 2) &&
+               (grid->cols > 1 || k % nodes == nodes / 2);
+    };
+    parallel_for(nodes * nodes, [&](int k, int) {
         const double row_m = node(k / nodes) * half_row;
         const double col_m = node(k % nodes) * half_col;
         const vec3 p = row_m * grid->row_axis + col_m * grid->col_axis;
-        const bool on_grid = (grid->rows > 1 || k / nodes == nodes / 2) &&
-                             (grid->cols > 1 || k % nodes == nodes / 2);
+        const bool checked = on_grid(k);
+        std::vector<double> curvature(count);
         for (int n = 0; n < count; ++n) {
             const sight& s = sights[n];
             const double r = range_to(s, p);
             const double measured = r + offsets[n];
-            require(!on_grid || (measured >= axis.first_m - 1e-9 * s.range &&
+            require(!checked || (measured >= axis.first_m - 1e-9 * s.range &&
                                  measured <= last_m + 1e-9 * s.range),
                     "pixels of the grid lie at a range of ",
                     measured,
@@ -314,23 +320,25 @@ polar_format_plan::polar_format_plan(const polar_format_imager_params& params,
                     "outside");
             curvature[n] = r - s.range - (s.row * row_m + s.col * col_m);
         }
-        double& dr = to_row[k];
-        double& dc = to_col[k];
-        fit.solve(curvature, dr, dc);
+        fit.solve(curvature, to_row[k], to_col[k]);
         double low = HUGE_VAL;
         double high = -HUGE_VAL;
         for (int n = 0; n < count; ++n) {
-            const double e = curvature[n] - sights[n].row * dr - sights[n].col * dc;
+            const double e =
+                curvature[n] - sights[n].row * to_row[k] - sights[n].col * to_col[k];
             low = std::min(low, e);
             high = std::max(high, e);
         }
-        if (on_grid) {
-            leftover_m = std::max(leftover_m, high - low);
+        leftover[k] = high - low;
+    });
+    double leftover_m = 0;
+    for (int k = 0; k < nodes * nodes; ++k)
+        if (on_grid(k)) {
+            leftover_m = std::max(leftover_m, leftover[k]);
             figures.displacement_m =
                 std::max(figures.displacement_m,
-                         length(dr * grid->row_axis + dc * grid->col_axis));
+                         length(to_row[k] * grid->row_axis + to_col[k] * grid->col_axis));
         }
-    }
     pfa::scene& s = scene;
     s = {};
     double reach_row = half_row;
