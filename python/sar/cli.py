@@ -30,7 +30,8 @@ target FAILs, 2 wrong usage.
 FOCUS_TEXT = """\
 Form an image. Back-projection (bp) takes any flight path: antenna positions are needed
 (<name>.nav.csv beside a SigMF recording, the fields of GOTCHA files, platform.csv of the rail
-set). Range-Doppler (rda) takes a straight one and needs no positions, but an effective velocity;
+set). Polar format (pfa) needs them too and makes the same image of a spotlight aperture, faster, of
+scenes so small that wavefronts over them are nearly plane. Range-Doppler (rda) takes a straight one and needs no positions, but an effective velocity;
 so do the wavenumber algorithm (omegak), exact for wide bands, wide beams and squint, and chirp
 scaling (csa), which interpolates nothing.
 Several files of one collection (the degrees of GOTCHA) are one aperture.
@@ -42,6 +43,7 @@ examples:
   gr_sar focus data_3dsar_pass1_az00?_HH.mat -o gotcha --window hann --azimuth-window hann
   gr_sar focus p440_uwb_rail -o rail --clock-offset 9.28 --range-bias 0.46
   gr_sar focus flight.sigmf-meta -o out --centre 20,35 --size 60 --spacing 0.1
+  gr_sar focus data_3dsar_pass1_az00?_HH.mat -o polar --algorithm pfa
   gr_sar focus english_bay_ships.sigmf-meta -o bay --window 'kaiser(2.5)' \\
       --azimuth-window 'kaiser(2.5)'
   gr_sar focus strip.sigmf-meta -o out --algorithm rda --doppler-centroid estimate
@@ -59,6 +61,13 @@ the image against a float64 reference, below its peak
 
 interpolation (--interpolation): nearest, linear, sinc8 (bp's default), sinc16; rda also exact
 (default: least-squares taps on a grid of twice the samples) and fixed (16-bit positions)
+
+curvature (--curvature): what polar format does about wavefronts that are no planes. They displace
+points, and defocus those farther than some rho sqrt(2 R / wavelength) from the middle (rho:
+cross-range resolution, R: range); both are computed from the positions and said
+  correct  (default) points are put back to where they are
+  refuse   likewise, and an error where a point is defocused by more than pi/4
+  warn     points stay displaced
 
 range-Doppler (--algorithm rda): the image lies in the slant plane, x = effective velocity times
 time along the track (0 at the first pulse), y = closest range; a Doppler centroid of many PRFs is
@@ -315,6 +324,8 @@ def _grid(args, rec):
 FOCUS_OPTIONS = {
     "bp": {"accuracy": None, "grid": None, "centre": None, "size": None, "spacing": None,
            "z": None},
+    "pfa": {"curvature": None},
+    "not pfa": {"accuracy": None, "interpolation": None, "oversampling": 0},
     "doppler": {"azimuth_bandwidth": None, "src": True, "geometry": None, "looks": None,
             "doppler_centroid": None, "fft_length": None, "stages": False, "storage": None,
             "valid": False},
@@ -339,7 +350,9 @@ def do_focus(args):
     where = _sar.backend_description(args.backend, args.device)
     rec = _open(args)
     algorithm, why = f.choose_algorithm(rec, args.algorithm)
-    strange = dict(FOCUS_OPTIONS["doppler" if algorithm == "bp" else "bp"])
+    on_grid = algorithm in ("bp", "pfa")
+    strange = dict(FOCUS_OPTIONS["doppler" if on_grid else "bp"])
+    strange.update(FOCUS_OPTIONS["not pfa" if algorithm == "pfa" else "pfa"])
     if algorithm in ("omegak", "csa"):
         strange["src"] = True
     if algorithm == "csa":
@@ -350,7 +363,7 @@ def do_focus(args):
             raise ValueError(f"{flag} has no meaning for --algorithm {algorithm}")
     if algorithm == "bp" and args.azimuth_window != "rect":
         rec.weight_aperture(args.azimuth_window)
-    grid, grid_notes = _grid(args, rec) if algorithm == "bp" else (None, [])
+    grid, grid_notes = _grid(args, rec) if on_grid else (None, [])
     if why:
         grid_notes = [why] + grid_notes
     _say(args, f"{', '.join(rec.paths)}: {rec.num_pulses} pulses of {rec.acq.samples} samples")
@@ -366,6 +379,8 @@ def do_focus(args):
     if algorithm == "bp":
         options.update(interpolation=args.interpolation or "sinc8",
                        accuracy=args.accuracy or "auto", oversampling=args.oversampling)
+    elif algorithm == "pfa":
+        options.update(azimuth_window=args.azimuth_window, curvature=args.curvature or "correct")
     else:
         options.update(
             algorithm=algorithm, interpolation=args.interpolation or "exact", oversampling=args.oversampling or 1,
@@ -377,10 +392,15 @@ def do_focus(args):
             lines=args.pulses_per_image, hop=args.hop)
     bar = _progress(rec.num_pulses, "pulses", args.quiet, "focusing")
     try:
-        if algorithm == "bp":
-            image, report = f.focus(rec, grid, folder=args.output, progress=bar,
-                                    pulses_per_image=args.pulses_per_image, hop=args.hop,
-                                    annotate=args.annotate, **options)
+        if on_grid:
+            from .polar_format import polar_format
+
+            form = f.focus if algorithm == "bp" else polar_format
+            image, report = form(rec, grid, folder=args.output, progress=bar,
+                                 pulses_per_image=args.pulses_per_image, hop=args.hop,
+                                 annotate=args.annotate, **options)
+            for n in report["notes"][len(rec.notes):]:
+                _say(args, f"  {n}")
         else:
             image, report = f.range_doppler(rec, folder=args.output, progress=bar,
                                             annotate=args.annotate, **options)
@@ -394,7 +414,7 @@ def do_focus(args):
     report["notes"] += grid_notes
     hint = ""
     if not args.no_swap_check:
-        hint = (f.swap_hint(rec, grid, image, options) if algorithm == "bp" else
+        hint = (f.swap_hint(rec, grid, image, options) if on_grid else
                 f.focus_hint(rec, report, options))
     if hint:
         report["notes"].append(hint)
@@ -562,9 +582,9 @@ def parser():
     _reading(s)
     s.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the results")
     g = s.add_argument_group("image formation")
-    g.add_argument("--algorithm", choices=("auto", "bp", "rda", "omegak", "csa"),
-                   default="auto", help="bp: back-projection; rda: range-Doppler; omegak: wavenumber; "
-                   "csa: chirp scaling; auto (default): bp when there are positions, rda when there "
+    g.add_argument("--algorithm", choices=("auto", "bp", "pfa", "rda", "omegak", "csa"),
+                   default="auto", help="bp: back-projection; pfa: polar format; rda: "
+                   "range-Doppler; omegak: wavenumber; csa: chirp scaling; auto (default): bp when there are positions, rda when there "
                    "are none but an effective velocity")
     g.add_argument("--backend", choices=("auto", "cpu", "cuda", "emulated"), default="auto",
                    help="where to compute (default %(default)s)")
@@ -581,6 +601,8 @@ def parser():
     g.add_argument("--oversampling", type=int, default=0, metavar="N", help="range samples per "
                    "sample before interpolation (default: bp what the interpolation needs for -60 "
                    "dB, rda 1)")
+    g.add_argument("--curvature", choices=("correct", "warn", "refuse"),
+                   help="pfa: of wavefronts, see below (default correct)")
     g.add_argument("--pulses-per-image", type=int, default=0, metavar="N",
                    help="an image each N pulses (default: one of all)")
     g.add_argument("--hop", type=int, default=0, metavar="N",
@@ -610,7 +632,7 @@ def parser():
     g.add_argument("--stages", action="store_true", help="as a chain of stages, not fused")
     g.add_argument("--storage", choices=("single", "half"), help="of lines between stages: 32 "
                    "(default) or 16 bits a component")
-    g = s.add_argument_group("grid of back-projection (default: chosen from the recording, and said)")
+    g = s.add_argument_group("grid of bp and pfa (default: chosen from the recording, and said)")
     g.add_argument("--grid", metavar="X0,X1,Y0,Y1|FILE", help="bounds in metres, or the report.json "
                    "of another image")
     g.add_argument("--centre", type=_numbers((2, 3), "x,y or x,y,z"), metavar="X,Y[,Z]",
