@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bind_stage.h"
 #include "whole.h"
+#include <gnuradio/sar/kernel/stolt/stolt.h>
 #include <gnuradio/sar/stolt.h>
 
 namespace py = pybind11;
@@ -52,4 +53,18 @@ void bind_stolt(py::module& m)
              &stolt::bad_lines,
              "Rows so far that were zeroed for a value that is not finite.");
     bind_stage(c);
+
+    m.def("residual_migration_cells",
+          &gr::sar::kernel::residual_migration_cells,
+          py::arg("plan"),
+          "Largest migration, cells, that the Stolt mapping leaves for a "
+          "range_doppler_plan whose velocity or centroid vary over the swath.");
+    m.def(
+        "mapped_oversampling",
+        [](const gr::sar::range_doppler_plan& plan) {
+            return gr::sar::kernel::mapped_band_of(plan).oversampling;
+        },
+        py::arg("plan"),
+        "Least oversampling with which cells hold the band that the Stolt mapping makes, "
+        "for a range_doppler_plan.");
 }
