@@ -124,8 +124,8 @@ def track_of(rec):
     """How far a recording's flight is from even and straight; None without positions.
 
     The line has the recording's effective velocity, where it has one, and fits best in direction and
-    place; the deviation is the largest one along the line of sight to the scene's centre (along any line
-    where that is not known), as phase, 4 pi f0 / c times metres.
+    place; the deviation is the largest one along the lines of sight within the Doppler band, in the plane
+    of the scene's centre (in any plane where that is not known), as phase, 4 pi f0 / c times metres.
     """
     if rec.tx is None:
         return None
@@ -144,16 +144,24 @@ def track_of(rec):
     line = np.outer(n, ahead * per_pulse)
     start = np.mean(p - line, axis=0)
     off = p - line - start
+    along = off @ ahead
+    across = off - np.outer(along, ahead)
     centre = rec.hints.get("scene_centre_m")
     if centre is None:
-        away = np.linalg.norm(off, axis=1)
+        across = np.linalg.norm(across, axis=1)
     else:
         sight = np.asarray(centre) - p
-        away = np.abs(np.sum(off * sight, axis=1)) / np.linalg.norm(sight, axis=1)
+        sight -= np.outer(sight @ ahead, ahead)
+        across = np.sum(across * sight, axis=1) / np.linalg.norm(sight, axis=1)
+    band = choose_bandwidth(rec.acq, rec.hints)[0] or rec.acq.prf_hz
+    doppler = rec.acq.doppler_centroid_hz + band / 2 * np.linspace(-1, 1, 9)
+    wavelength = C / rec.acq.centre_frequency_hz()
+    sines = np.clip(wavelength * doppler / (2 * per_pulse * rec.acq.prf_hz), -1, 1)
+    away = np.abs(np.outer(across, np.sqrt(1 - sines**2)) + np.outer(along, sines))
     end = start + line[-1]
     sixteenth = C / (2 * rec.acq.bandwidth_hz()) / 16
     beside = max(np.abs(start).max(), np.abs(end[1:]).max())
-    return Track(float(4 * math.pi * rec.acq.centre_frequency_hz() / C * away.max()), speed,
+    return Track(float(4 * math.pi / wavelength * away.max()), speed,
                  bool(beside < sixteenth and ahead[0] > 0))
 
 

@@ -359,8 +359,11 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
     if not oversampling:
         oversampling = 1
         if algorithm == "omegak":
-            oversampling = _sar.mapped_oversampling(
-                _sar.range_doppler_plan(acq, lines, fft_length, 1, geometry))
+            band = _sar.mapped_band(_sar.range_doppler_plan(acq, lines, fft_length, 1, geometry))
+            # the ends of a chirp's spectrum are stretched as well: cut off by more than a tenth
+            # the side lobes are 0.3 dB off
+            oversampling = max(band["oversampling"],
+                               math.ceil(band["needed_hz"] / (1.1 * acq.bandwidth_hz())))
         if oversampling > 1:
             notes.append(f"oversampling {oversampling}: cells hold the band that the Stolt mapping "
                          "makes")

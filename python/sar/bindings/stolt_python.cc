@@ -60,11 +60,18 @@ void bind_stolt(py::module& m)
           "Largest migration, cells, that the Stolt mapping leaves for a "
           "range_doppler_plan whose velocity or centroid vary over the swath.");
     m.def(
-        "mapped_oversampling",
+        "mapped_band",
         [](const gr::sar::range_doppler_plan& plan) {
-            return gr::sar::kernel::mapped_band_of(plan).oversampling;
+            const auto b = gr::sar::kernel::mapped_band_of(plan);
+            py::dict d;
+            d["widest_hz"] = b.widest_hz;
+            d["needed_hz"] = b.needed_hz;
+            d["cells_hz"] = b.cells_hz;
+            d["oversampling"] = b.oversampling;
+            return d;
         },
         py::arg("plan"),
-        "Least oversampling with which cells hold the band that the Stolt mapping makes, "
-        "for a range_doppler_plan.");
+        "The band that the Stolt mapping makes for a range_doppler_plan: widest_hz, "
+        "needed_hz (what cells must hold), cells_hz (what they hold) and the least "
+        "oversampling with which they hold it.");
 }
