@@ -101,7 +101,9 @@ class Budget:
     problem: str = ""
 
     def worst(self):
-        return max(self.figures, key=Figure.share)
+        """The figure that decides; the first where all are next to nothing."""
+        worst = max(self.figures, key=Figure.share)
+        return worst if worst.share() > 0.01 else self.figures[0]
 
     def fits(self):
         return not self.problem and self.worst().share() <= 1

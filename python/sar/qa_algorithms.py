@@ -3,11 +3,12 @@
 against what a point at the edge of the swath shows."""
 
 import functools
+import importlib.util
 import math
 
 import numpy as np
 import pytest
-from qa_range_doppler import Strip, judge, quiet_blocks  # noqa: F401 (a fixture)
+from qa_range_doppler import SOURCE, Strip, judge, quiet_blocks  # noqa: F401 (a fixture)
 
 from gnuradio import sar
 from gnuradio.sar import algorithms, focus
@@ -280,6 +281,47 @@ def test_a_crooked_flight_is_as_bad_as_promised():
     assert report["algorithm"] == "bp" and report["choice"] == algorithms.choose(rec, plane="ground").reasons
     at = image[tuple(round(v) for v in grid.index_of(scene.targets[0]["position_m"]))]
     assert abs(np.angle(at)) < 0.02
+
+
+# ---- one scene by all -------------------------------------------------------------------
+
+
+def test_one_scene_by_all_algorithms():
+    """The scene and the images of the figure in docs/algorithms.md: position to 0.1 cell, amplitude
+    to 0.1 dB, phase to 0.05 rad, between any two of them, and against the truth."""
+    spec = importlib.util.spec_from_file_location("make_algorithms",
+                                                  SOURCE / "docs" / "make_algorithms.py")
+    docs = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(docs)
+    rec, targets = docs.one_scene()
+    grid, images = docs.images_of(rec)
+    assert set(images) == {"rda", "csa", "omegak", "bp"}
+    p = rec.tx
+    aperture = dict(aperture_start_m=tuple(p[0]), aperture_centre_m=tuple(p[len(p) // 2]),
+                    aperture_end_m=tuple(p[-1]), carrier_hz=rec.acq.carrier_hz,
+                    bandwidth_hz=rec.acq.bandwidth_hz())
+    for t in targets:
+        seen = {name: sar.measure_point_target(image, grid, t, range_window="rect",
+                                               azimuth_window="rect", **aperture)
+                for name, image in images.items()}
+        for a in seen.values():
+            assert a["found"] and a["peak_amplitude"] == pytest.approx(1, rel=0.0115)
+            assert abs(a["phase_error_rad"]) < 0.02
+            for b in seen.values():
+                for cut in ("range", "azimuth"):
+                    apart = a[cut]["position_error_cells"] - b[cut]["position_error_cells"]
+                    assert abs(apart) < 0.1 and abs(a[cut]["position_error_cells"]) < 1 / 32
+                    assert a[cut]["pslr_db"] == pytest.approx(b[cut]["pslr_db"], abs=0.1)
+                level = 20 * math.log10(a["peak_amplitude"] / b["peak_amplitude"])
+                assert abs(level) < 0.1
+                assert abs(a["phase_error_rad"] - b["phase_error_rad"]) < 0.05
+    # and the whole images, not only the peaks; what is left is explained in docs/algorithms.md
+    for name, limit_db in (("rda", -38), ("omegak", -39), ("csa", -36)):
+        assert docs.difference_db(images[name], images["bp"]) < limit_db
+    assert docs.difference_db(images["rda"], images["omegak"]) < -46
+    # an image moved by a tenth of a cell would be seen
+    moved = np.roll(images["omegak"], 1, axis=0)
+    assert docs.difference_db(moved, images["bp"]) > -10
 
 
 def collected(source, samples):
