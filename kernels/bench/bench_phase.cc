@@ -9,8 +9,8 @@
 
 #include "../core/instruction_set.h"
 #include "phase_ways.h"
-#include <chrono>
 #include <cstdio>
+#include <ctime>
 
 using namespace gr::sar;
 using namespace gr::sar::bench;
@@ -114,17 +114,22 @@ loop loop_of(way w)
     }
 }
 
-//! Least of the times of a call, ns: what disturbs only adds.
+double cpu_nanoseconds()
+{
+    timespec t;
+    clock_gettime(CLOCK_THREAD_CPUTIME_ID, &t);
+    return 1e9 * t.tv_sec + t.tv_nsec;
+}
+
+//! Least of the CPU times of a call, ns: what disturbs only adds.
 template <typename Work>
 double nanoseconds(Work work)
 {
     double best = 1e30;
-    for (int n = 0; n < 15; ++n) {
-        const auto begin = std::chrono::steady_clock::now();
+    for (int n = 0; n < 25; ++n) {
+        const double begin = cpu_nanoseconds();
         work();
-        const std::chrono::duration<double, std::nano> took =
-            std::chrono::steady_clock::now() - begin;
-        best = std::min(best, took.count());
+        best = std::min(best, cpu_nanoseconds() - begin);
     }
     return best;
 }
