@@ -19,6 +19,7 @@ import numpy as np
 from . import sar_python as _sar
 from .focus import (C, DOPPLER_ALGORITHMS, FocusError, choose_bandwidth, complete_cells,
                     unevenness, with_centroid)
+from .grids import auto_grid
 from .measure import RANGE_DOPPLER_LIMITS
 
 # Largest figures of an algorithm that fits.
@@ -29,6 +30,10 @@ LIMITS = {
     "migration": 0.25,       # range cells over the aperture
     "shift": 0.05,           # of the band that chirp scaling moves out of the filter
 }
+
+# Pulses times pixels from which polar format, where it fits, comes before back-projection: most of
+# a minute on two CPU cores.
+MUCH_WORK = 2e10
 
 
 # ---- formulas ---------------------------------------------------------------------------
@@ -251,30 +256,100 @@ _IN_DOPPLER = {
 }
 
 
-def _back_projection(rec):
+def _finite_positions(rec):
+    """Of transmitter and receiver, where both are known."""
+    both = [rec.tx, rec.tx if rec.rx is None else rec.rx]
+    known = np.isfinite(both).all(axis=(0, 2))
+    return [p[known] for p in both]
+
+
+def curvature_rad(rec, grid):
+    """Phase that the curvature of the wavefronts leaves in polar format at the rim of a grid, from the
+    edge of the aperture to its middle, the largest, rad.
+
+    Of a point s from the grid's middle c, seen from p: 4 pi f0 / c (|p - c - s| - |p - c| + u s), u
+    the direction from p to c, without what is linear in u, which displaces the point and is put
+    back. Carrara, Goodman, Majewski, Spotlight Synthetic Aperture Radar (1995), chapter 3.
+    """
+    ends = [np.array(grid.position(r * (grid.rows - 1), c * (grid.cols - 1)))
+            for r in (0.0, 0.5, 1.0) for c in (0.0, 0.5, 1.0)]
+    middle = ends[4]
+    positions = _finite_positions(rec)
+    u = sum((middle - p) / np.linalg.norm(middle - p, axis=1)[:, None] for p in positions) / 2
+    in_plane = u @ np.array([grid.row_axis, grid.col_axis]).T
+    most = 0.0
+    for s in ends:
+        away = sum(np.linalg.norm(s - p, axis=1) - np.linalg.norm(middle - p, axis=1)
+                   for p in positions) / 2 - u @ (s - middle)
+        away -= in_plane @ np.linalg.lstsq(in_plane, away, rcond=None)[0]
+        most = max(most, np.ptp(away))
+    return float(4 * math.pi * rec.acq.centre_frequency_hz() / C * most)
+
+
+NO_POSITIONS = "the recording has no antenna positions (<name>.nav.csv, or positions=...)"
+
+
+def _back_projection(rec, grid):
     if rec.tx is None:
-        return "the recording has no antenna positions (<name>.nav.csv, or positions=...)"
-    return [Figure(0.01, LIMITS["peak"], "{value} rad, any flight, each pulse for each pixel")]
+        return NO_POSITIONS
+    work = f", {rec.num_pulses * grid.rows * grid.cols:.2g} pulses times pixels" if grid else ""
+    return [Figure(0.01, LIMITS["peak"], "{value} rad, any flight" + work)]
 
 
-# Algorithms that form the image in the recording's own coordinates, the first that fits first:
-# title, and a function of the recording to figures or a problem.
+def _polar_format(rec, grid):
+    if rec.tx is None:
+        return NO_POSITIONS
+    if grid is None:
+        return "no grid could be made for it"
+    positions = _finite_positions(rec)
+    middle = np.array(grid.position((grid.rows - 1) / 2, (grid.cols - 1) / 2))
+    u = sum((middle - p) / np.linalg.norm(middle - p, axis=1)[:, None] for p in positions) / 2
+    mean = np.mean(u, axis=0)
+    if len(u) < 2 or not np.linalg.norm(mean) > 0:
+        return "the aperture has no direction"
+    spread = math.degrees(np.arccos(np.clip(u @ mean / np.linalg.norm(mean), -1, 1)).max())
+    if spread > 75:
+        return f"the aperture spreads {spread:.3g} degrees from its mean direction, more than 75"
+    step = np.abs(np.diff(u, axis=0) @ np.array([grid.row_axis, grid.col_axis]).T)
+    turned = 2 * rec.acq.centre_frequency_hz() / C * (
+        step @ [grid.rows * grid.row_spacing_m, grid.cols * grid.col_spacing_m]).max()
+    if turned > 1:
+        return (f"from pulse to pulse the phase changes by {turned:.3g} cycles over the grid, more "
+                "than one")
+    return [Figure(curvature_rad(rec, grid), LIMITS["edge"],
+                   "{value} rad by curved wavefronts at the rim of the grid")]
+
+
+# Algorithms that form the image in the recording's own coordinates, the first that fits first
+# (polar format before back-projection from MUCH_WORK on): title, and a function of the recording and
+# its grid to figures or a problem.
 _IN_SPACE = {
     "bp": ("back-projection", _back_projection),
+    "pfa": ("polar format", _polar_format),
 }
 
 TITLES = {k: v[0] for k, v in {**_IN_DOPPLER, **_IN_SPACE}.items()}
 
 
-def budgets(rec, *, doppler_centroid=None, geometry="zero_doppler"):
+def budgets(rec, *, grid=None, doppler_centroid=None, geometry="zero_doppler"):
     """Budget of each algorithm for a recording, in the order of preference: a list.
 
+    grid              of bp and pfa; None: grids.auto_grid()
     doppler_centroid  as of focus.range_doppler(); "estimate": the recording's
     """
-    return _budgets(rec, track_of(rec), doppler_centroid, geometry)
+    return _budgets(rec, _grid_of(rec, grid), track_of(rec), doppler_centroid, geometry)
 
 
-def _budgets(rec, track, doppler_centroid, geometry):
+def _grid_of(rec, grid):
+    if grid is None and rec.tx is not None:
+        try:
+            grid, _ = auto_grid(rec)
+        except ValueError:  # said again where a grid is needed
+            return None
+    return grid
+
+
+def _budgets(rec, grid, track, doppler_centroid, geometry):
     acq = rec.acq
     if doppler_centroid is not None and not isinstance(doppler_centroid, str):
         acq = with_centroid(acq, doppler_centroid)
@@ -285,7 +360,7 @@ def _budgets(rec, track, doppler_centroid, geometry):
         out.append(Budget(name, title, problem=found) if isinstance(found, str) else
                    Budget(name, title, found + common.path))
     for name, (title, figures) in _IN_SPACE.items():
-        found = figures(rec)
+        found = figures(rec, grid)
         out.append(Budget(name, title, problem=found) if isinstance(found, str) else
                    Budget(name, title, found))
     return out
@@ -301,15 +376,18 @@ class Choice:
     budgets: list
 
 
-def choose(rec, asked="auto", *, plane=None, doppler_centroid=None, geometry="zero_doppler"):
+def choose(rec, asked="auto", *, plane=None, grid=None, without=(), doppler_centroid=None,
+           geometry="zero_doppler"):
     """The algorithm for a recording: the first whose budget fits, in the order of _IN_DOPPLER and
     _IN_SPACE: from N^2 log N to N^3 work, and range-Doppler before chirp scaling, which leaves the same
     phase but moves the band, takes linear FM pulses alone and one velocity for the swath.
 
     asked   its name, which is then the choice, with what it leaves as the reason; or "auto"
     plane   of the image: "slant" (along the track and slant range, counted from the first pulse, by rda,
-            csa, omegak), "ground" (the recording's own coordinates, by bp), None: both where they
+            csa, omegak), "ground" (the recording's own coordinates, by bp, pfa), None: both where they
             are the same or the recording has no positions, else "ground"
+    grid    of bp and pfa; None: grids.auto_grid()
+    without algorithms that shall not be chosen
 
     Raises FocusError when no algorithm can take the recording.
     """
@@ -318,8 +396,8 @@ def choose(rec, asked="auto", *, plane=None, doppler_centroid=None, geometry="ze
         raise FocusError(f"algorithm is '{asked}'; expected auto or one of: " + ", ".join(names))
     if plane not in (None, "slant", "ground"):
         raise FocusError(f"plane is '{plane}'; expected slant, ground or None")
-    track = track_of(rec)
-    all_of = _budgets(rec, track, doppler_centroid, geometry)
+    track, grid = track_of(rec), _grid_of(rec, grid)
+    all_of = _budgets(rec, grid, track, doppler_centroid, geometry)
     if asked != "auto":
         (budget,) = [b for b in all_of if b.algorithm == asked]
         return Choice(asked, [budget.sentence()], all_of)
@@ -333,7 +411,11 @@ def choose(rec, asked="auto", *, plane=None, doppler_centroid=None, geometry="ze
     elif plane == "slant":
         why_not = ", but what was asked for is an image in the slant plane"
     taken = {"slant": _IN_DOPPLER, "ground": _IN_SPACE, None: names}[plane]
-    able = [b for b in all_of if b.algorithm in taken and not b.problem]
+    taken = [name for name in taken if name not in without]
+    if "bp" in taken and "pfa" in taken and grid is not None and (
+            rec.num_pulses * grid.rows * grid.cols > MUCH_WORK):
+        taken = [name for name in taken if name != "bp"] + ["bp"]
+    able = [b for name in taken for b in all_of if b.algorithm == name and not b.problem]
     if not able:
         if rec.tx is None and rec.acq.effective_velocity_m_s <= 0:
             raise FocusError(

@@ -30,7 +30,8 @@ target FAILs, 2 wrong usage.
 FOCUS_TEXT = """\
 Form an image. Back-projection (bp) takes any flight path: antenna positions are needed
 (<name>.nav.csv beside a SigMF recording, the fields of GOTCHA files, platform.csv of the rail
-set). Range-Doppler (rda) takes a straight one and needs no positions, but an effective velocity;
+set). Polar format (pfa) needs them too and makes the same image of a spotlight aperture, faster, of
+scenes so small that wavefronts over them are nearly plane. Range-Doppler (rda) takes a straight one and needs no positions, but an effective velocity;
 so do the wavenumber algorithm (omegak), exact for wide bands, wide beams and squint, and chirp
 scaling (csa), which interpolates nothing.
 Several files of one collection (the degrees of GOTCHA) are one aperture.
@@ -42,6 +43,7 @@ examples:
   gr_sar focus data_3dsar_pass1_az00?_HH.mat -o gotcha --window hann --azimuth-window hann
   gr_sar focus p440_uwb_rail -o rail --clock-offset 9.28 --range-bias 0.46
   gr_sar focus flight.sigmf-meta -o out --centre 20,35 --size 60 --spacing 0.1
+  gr_sar focus data_3dsar_pass1_az00?_HH.mat -o polar --algorithm pfa
   gr_sar focus english_bay_ships.sigmf-meta -o bay --window 'kaiser(2.5)' \\
       --azimuth-window 'kaiser(2.5)'
   gr_sar focus strip.sigmf-meta -o out --algorithm rda --doppler-centroid estimate
@@ -51,8 +53,9 @@ examples:
 algorithm (--algorithm): auto compares what each would leave of this recording, from bandwidth,
 beam, squint, swath and flight, with 0.05 rad of phase for a point and pi / 8 at the edges of its band,
 and takes the first that fits of rda, csa, omegak and bp; a line an algorithm says why. Where the
-positions are not already along a slant plane (x along the track, y = z = 0), bp alone has an image
-in their coordinates; an option of the Doppler domain asks for the others. docs/algorithms.md
+positions are not already along a slant plane (x along the track, y = z = 0), bp and pfa alone have
+images in their coordinates, and pfa comes first where bp would have more than 2e10 pixels times
+pulses; an option of the Doppler domain asks for the others. docs/algorithms.md
 
 accuracy (--accuracy): how ranges, and so phases, are computed; errors are the largest of
 the image against a float64 reference, below its peak
@@ -65,6 +68,13 @@ the image against a float64 reference, below its peak
 
 interpolation (--interpolation): nearest, linear, sinc8 (bp's default), sinc16; rda also exact
 (default: least-squares taps on a grid of twice the samples) and fixed (16-bit positions)
+
+curvature (--curvature): what polar format does about wavefronts that are no planes. They displace
+points, and defocus those farther than some rho sqrt(2 R / wavelength) from the middle (rho:
+cross-range resolution, R: range); both are computed from the positions and said
+  correct  (default) points are put back to where they are
+  refuse   likewise, and an error where a point is defocused by more than pi/4
+  warn     points stay displaced
 
 range-Doppler (--algorithm rda): the image lies in the slant plane, x = effective velocity times
 time along the track (0 at the first pulse), y = closest range; a Doppler centroid of many PRFs is
@@ -321,19 +331,25 @@ def _grid(args, rec):
 FOCUS_OPTIONS = {
     "bp": {"accuracy": None, "grid": None, "centre": None, "size": None, "spacing": None,
            "z": None},
+    "pfa": {"curvature": None},
+    "not pfa": {"accuracy": None, "interpolation": None, "oversampling": 0},
     "doppler": {"azimuth_bandwidth": None, "src": True, "geometry": None, "looks": None,
             "doppler_centroid": None, "fft_length": None, "stages": False, "storage": None,
             "valid": False},
 }
 
 
+def _given_any(args, kind):
+    """Is an option of FOCUS_OPTIONS[kind] given?"""
+    return any(getattr(args, name) != default for name, default in FOCUS_OPTIONS[kind].items())
+
+
 def _plane(args):
     """The plane that options ask for which one kind of algorithm alone understands, see
     algorithms.choose()."""
-    asked = {kind: any(getattr(args, name) != default for name, default in FOCUS_OPTIONS[kind].items())
-             for kind in FOCUS_OPTIONS}
-    asked["doppler"] |= args.interpolation in ("exact", "fixed")
-    return {(True, False): "ground", (False, True): "slant"}.get((asked["bp"], asked["doppler"]))
+    ground = _given_any(args, "bp") or _given_any(args, "pfa")
+    slant = _given_any(args, "doppler") or args.interpolation in ("exact", "fixed")
+    return {(True, False): "ground", (False, True): "slant"}.get((ground, slant))
 
 
 def _centroid(text):
@@ -354,10 +370,16 @@ def do_focus(args):
     # say no before long work, and before reading: a GPU that was asked for and is not there
     where = _sar.backend_description(args.backend, args.device)
     rec = _open(args)
-    choice = choose(rec, args.algorithm, plane=_plane(args), geometry=args.geometry or "zero_doppler",
-                    doppler_centroid=args.doppler_centroid)
+    asked_of = _plane(args)
+    # its options are not those of polar format, and the other way round
+    without = ["pfa"] if _given_any(args, "not pfa") else ["bp"] if _given_any(args, "pfa") else []
+    choice = choose(rec, args.algorithm, plane=asked_of, without=without,
+                    grid=_grid(args, rec)[0] if rec.tx is not None and asked_of == "ground" else None,
+                    geometry=args.geometry or "zero_doppler", doppler_centroid=args.doppler_centroid)
     algorithm = choice.algorithm
-    strange = dict(FOCUS_OPTIONS["doppler" if algorithm == "bp" else "bp"])
+    on_grid = algorithm in ("bp", "pfa")
+    strange = dict(FOCUS_OPTIONS["doppler" if on_grid else "bp"])
+    strange.update(FOCUS_OPTIONS["not pfa" if algorithm == "pfa" else "pfa"])
     if algorithm in ("omegak", "csa"):
         strange["src"] = True
     if algorithm == "csa":
@@ -368,7 +390,7 @@ def do_focus(args):
             raise ValueError(f"{flag} has no meaning for --algorithm {algorithm}")
     if algorithm == "bp" and args.azimuth_window != "rect":
         rec.weight_aperture(args.azimuth_window)
-    grid, grid_notes = _grid(args, rec) if algorithm == "bp" else (None, [])
+    grid, grid_notes = _grid(args, rec) if on_grid else (None, [])
     grid_notes = choice.reasons + grid_notes
     _say(args, f"{', '.join(rec.paths)}: {rec.num_pulses} pulses of {rec.acq.samples} samples")
     for n in rec.notes + grid_notes:
@@ -383,6 +405,8 @@ def do_focus(args):
     if algorithm == "bp":
         options.update(interpolation=args.interpolation or "sinc8",
                        accuracy=args.accuracy or "auto", oversampling=args.oversampling)
+    elif algorithm == "pfa":
+        options.update(azimuth_window=args.azimuth_window, curvature=args.curvature or "correct")
     else:
         options.update(
             algorithm=algorithm, interpolation=args.interpolation or "exact", oversampling=args.oversampling,
@@ -394,10 +418,15 @@ def do_focus(args):
             lines=args.pulses_per_image, hop=args.hop)
     bar = _progress(rec.num_pulses, "pulses", args.quiet, "focusing")
     try:
-        if algorithm == "bp":
-            image, report = f.focus(rec, grid, folder=args.output, progress=bar,
-                                    pulses_per_image=args.pulses_per_image, hop=args.hop,
-                                    annotate=args.annotate, **options)
+        if on_grid:
+            from .polar_format import polar_format
+
+            form = f.focus if algorithm == "bp" else polar_format
+            image, report = form(rec, grid, folder=args.output, progress=bar,
+                                 pulses_per_image=args.pulses_per_image, hop=args.hop,
+                                 annotate=args.annotate, **options)
+            for n in report["notes"][len(rec.notes):]:
+                _say(args, f"  {n}")
         else:
             image, report = f.range_doppler(rec, folder=args.output, progress=bar,
                                             annotate=args.annotate, **options)
@@ -411,7 +440,7 @@ def do_focus(args):
     report["notes"] += grid_notes
     hint = ""
     if not args.no_swap_check:
-        hint = (f.swap_hint(rec, grid, image, options) if algorithm == "bp" else
+        hint = (f.swap_hint(rec, grid, image, options) if on_grid else
                 f.focus_hint(rec, report, options))
     if hint:
         report["notes"].append(hint)
@@ -579,9 +608,10 @@ def parser():
     _reading(s)
     s.add_argument("-o", "--output", required=True, metavar="DIR", help="folder for the results")
     g = s.add_argument_group("image formation")
-    g.add_argument("--algorithm", choices=("auto", "bp", "rda", "omegak", "csa"),
-                   default="auto", help="bp: back-projection; rda: range-Doppler; omegak: wavenumber; "
-                   "csa: chirp scaling; auto (default): the first that leaves little enough, and why")
+    g.add_argument("--algorithm", choices=("auto", "bp", "pfa", "rda", "omegak", "csa"),
+                   default="auto", help="bp: back-projection; pfa: polar format; rda: "
+                   "range-Doppler; omegak: wavenumber; csa: chirp scaling; auto (default): the first "
+                   "that leaves little enough, and why")
     g.add_argument("--backend", choices=("auto", "cpu", "cuda", "emulated"), default="auto",
                    help="where to compute (default %(default)s)")
     g.add_argument("--device", type=int, default=0, help="number of the GPU")
@@ -597,6 +627,8 @@ def parser():
     g.add_argument("--oversampling", type=int, default=0, metavar="N", help="range samples per "
                    "sample before interpolation (default: bp what the interpolation needs for -60 "
                    "dB, rda 1)")
+    g.add_argument("--curvature", choices=("correct", "warn", "refuse"),
+                   help="pfa: of wavefronts, see below (default correct)")
     g.add_argument("--pulses-per-image", type=int, default=0, metavar="N",
                    help="an image each N pulses (default: one of all)")
     g.add_argument("--hop", type=int, default=0, metavar="N",
@@ -626,7 +658,7 @@ def parser():
     g.add_argument("--stages", action="store_true", help="as a chain of stages, not fused")
     g.add_argument("--storage", choices=("single", "half"), help="of lines between stages: 32 "
                    "(default) or 16 bits a component")
-    g = s.add_argument_group("grid of back-projection (default: chosen from the recording, and said)")
+    g = s.add_argument_group("grid of bp and pfa (default: chosen from the recording, and said)")
     g.add_argument("--grid", metavar="X0,X1,Y0,Y1|FILE", help="bounds in metres, or the report.json "
                    "of another image")
     g.add_argument("--centre", type=_numbers((2, 3), "x,y or x,y,z"), metavar="X,Y[,Z]",

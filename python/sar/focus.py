@@ -99,10 +99,14 @@ def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpola
     pulses_per_image the newest image. ``progress`` is called with the number of pulses
     read so far.
     """
+    from .grids import auto_grid, phase_centres
+
     if algorithm != "bp":
         from . import algorithms
 
-        choice = algorithms.choose(rec, algorithm, plane=None if grid is None else "ground")
+        choice = algorithms.choose(
+            rec, algorithm, plane=None if grid is None else "ground", grid=grid,
+            without=["pfa"] if interpolation or accuracy != "auto" or oversampling else [])
         more = {} if interpolation is None else {"interpolation": interpolation}
         if choice.algorithm in DOPPLER_ALGORITHMS:
             if grid is not None:
@@ -112,6 +116,13 @@ def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpola
                 rec, algorithm=choice.algorithm, folder=folder, window=window,
                 oversampling=oversampling, backend=backend, device=device, lines=pulses_per_image,
                 hop=hop, annotate=annotate, progress=progress, **more)
+        elif choice.algorithm == "pfa":
+            from .polar_format import polar_format
+
+            image, report = polar_format(
+                rec, grid or auto_grid(rec)[0], folder=folder, window=window, backend=backend,
+                device=device, pulses_per_image=pulses_per_image, hop=hop, annotate=annotate,
+                progress=progress)
         else:
             image, report = focus(
                 rec, grid, folder=folder, window=window, accuracy=accuracy,
@@ -121,8 +132,6 @@ def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpola
         report["choice"] = choice.reasons
         return image, report
     interpolation = interpolation or "sinc8"
-    from .grids import auto_grid, phase_centres
-
     phase_centres(rec)  # raises the sentence where there are no positions
     if grid is None:
         grid, _ = auto_grid(rec)

@@ -146,6 +146,27 @@ def test_focus_equals_the_reference(scene):
         assert report["pulses"] == 300
 
 
+def test_polar_format(scene, tmp_path, capsys):
+    """On the grid of back-projection, and the same image there."""
+    grid = ("--size", "100", "--backend", "cpu", "--no-swap-check")
+    for algorithm, more in (("pfa", []), ("bp", ["--interpolation", "sinc16", "--oversampling", "4"])):
+        assert run("focus", scene, "-o", tmp_path / algorithm, "--algorithm", algorithm, *grid,
+                   *more) == 0
+    assert "points are displaced by up to" in capsys.readouterr().out
+    image, report = load_result(tmp_path / "pfa")
+    other, theirs = load_result(tmp_path / "bp")
+    assert report["algorithm"] == "pfa" and report["grid"] == theirs["grid"]
+    assert 10 * np.log10(np.sum(np.abs(image - other) ** 2) / np.sum(np.abs(other) ** 2)) < -50
+    assert report["curvature"]["phase_error_rad"] < 0.1 and report["pulses"] == 300
+    assert run("measure", tmp_path / "pfa") == 0
+    # several apertures, weighted
+    assert run("focus", scene, "-o", tmp_path / "two", "--algorithm", "pfa", *grid, "--quiet",
+               "--pulses-per-image", 150, "--azimuth-window", "hann") == 0
+    report = json.load(open(tmp_path / "two" / "report.json"))
+    assert [i["first_pulse"] for i in report["images"]] == [0, 150]
+    assert report["azimuth_window"] == "hann"
+
+
 def test_several_apertures(scene, tmp_path):
     assert run("focus", scene, "-o", tmp_path, "--quiet", "--pulses-per-image", 150,
                "--size", "20", "--no-swap-check") == 0
@@ -204,6 +225,11 @@ def test_bad_position_skips_the_pulse(scene):
     (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "csa", "--interpolation", "sinc8"],
      "--interpolation has no meaning for --algorithm csa"),
     (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "rda", "--size", "9"], "--size has no mean"),
+    (["focus", "{scene}", "-o", "{tmp}", "--curvature", "warn"], "--curvature has no meaning for --alg"),
+    (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "pfa", "--accuracy", "fast"],
+     "--accuracy has no meaning for --algorithm pfa"),
+    (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "pfa", "--size", "5000", "--spacing", "9"],
+     "pixels of the grid lie at a range of"),
     (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "rda", "--fft-length", "9"],
      "fft_length is 9"),
     (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "rda", "--storage", "half"],

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """Every example flowgraph, compiled by grcc and run without a window; its image judged."""
 import json
+import math
 import os
 import re
 import shutil
@@ -102,8 +103,8 @@ def test_backend_reaches_every_block(tmp_path, name):
     calls = [c.split("self.connect")[0] for c in text.split("= sar.")[1:]]
     takers = [c for c in calls if c.split("(")[0] in (
         "pulse_compression", "bp_accumulator", "azimuth_fft", "rcmc", "azimuth_filter", "detect",
-        "range_doppler_imager", "range_doppler_chain", "back_projection_chain", "to_device",
-        "doppler_centroid", "stolt", "chirp_scaling")]
+        "range_doppler_imager", "polar_format_imager", "range_doppler_chain",
+        "back_projection_chain", "to_device", "doppler_centroid", "stolt", "chirp_scaling")]
     assert len(takers) >= 2
     for c in takers:
         assert re.search(r"(, |=)backend,", c), c
@@ -301,6 +302,32 @@ def test_what_the_note_says_to_try(tmp_path, name, change, says):
         first = {"07_chains": "range_doppler.npy", "14_omega_k": "range_doppler.npy"}.get(name, name.split("_", 1)[1] + ".npy")
         images.append(np.abs(np.load(out / first)))
     assert says(*images)
+
+
+@pytest.mark.parametrize("backend", ["cpu", "emulated"])
+def test_polar_format(tmp_path, backend):
+    out = compile_and_run("10_polar_format.grc", tmp_path, "-b", backend)
+    polar, projected = (np.load(out / f"{n}.npy") for n in ("polar_format", "back_projection"))
+    assert polar.shape == projected.shape == (320, 320)
+    for x, y in ((0, 0), (26, 24), (-28, 22), (24, -28), (-26, -26)):
+        row, col, peak = place_of_peak(polar, 0.2, -y, x, 3)
+        assert abs(row + y) <= 0.2 and abs(col - x) <= 0.2
+        assert peak == pytest.approx(1, abs=0.1)
+
+    def difference_db(a, b):
+        return 10 * np.log10(np.sum(np.abs(a - b) ** 2) / np.sum(np.abs(b) ** 2))
+
+    assert difference_db(polar, projected) < -40
+    # what the note says to try: the points at the corners move
+    folder = tmp_path / "warn"
+    folder.mkdir()
+    out = compile_and_run("10_polar_format.grc", folder, "-b", backend,
+                          changes=[("polar", "curvature", '"warn"')])
+    moved = np.load(out / "polar_format.npy")
+    assert difference_db(moved, projected) > -10
+    row, col, _ = place_of_peak(moved, 0.2, -24, 26, 3)
+    assert math.hypot(row + 24, col - 26) > 0.15  # a pixel
+    assert "appear up to" in (folder / "printed.txt").read_text()
 
 
 @pytest.mark.parametrize("backend", ["cpu", "emulated"])

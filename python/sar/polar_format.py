@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""A spotlight recording to an image by polar format: the flowgraph behind
+``gr_sar focus --algorithm pfa``.
+
+    from gnuradio.sar.polar_format import polar_format
+    image, report = polar_format(rec, grid)
+
+recording_source -> polar_format_imager -> image_sink
+"""
+
+import math
+import time
+
+from gnuradio import gr
+
+from . import sar_python as _sar
+from .focus import (FocusError, _require_blocks, geometry_dict, grid_dict, image_figures, plain,
+                    replica_of, run_flowgraph)
+from .grids import phase_centres
+from .image_sink import image_sink
+from .recording_source import recording_source
+
+
+def polar_format(rec, grid, *, folder="", window="rect", azimuth_window="rect",
+                 curvature="correct", backend="auto", device=0, pulses_per_image=0, hop=0,
+                 annotate=False, progress=None):
+    """Form the image of a recording on a grid by polar format.
+
+    curvature  of the wavefronts: "correct" (points are put back to where they are), "refuse"
+               (likewise, and an error where they are defocused by more than pi/4 rad) or "warn"
+               (points stay displaced)
+
+    Returns (image complex64 (rows, cols), report dict), on the same grid the image of
+    focus.focus() as far as wavefronts are planes. With pulses_per_image the newest image.
+    ``progress`` is called with the number of pulses read so far. Raises FocusError with the
+    stage's sentence where no image is right, RecordingError without positions.
+    """
+    phase_centres(rec)  # raises the sentence where there are none
+    _require_blocks("polar_format_imager")
+    begin = time.perf_counter()
+    bistatic = rec.rx is not None
+    source = recording_source(rec)
+    former = _sar.polar_format_imager(
+        rec.acq, grid, int(pulses_per_image) or rec.num_pulses, hop, window, azimuth_window,
+        curvature, replica_of(rec), bistatic, backend, device)
+    sink = image_sink(grid.cols, folder, annotate=annotate)
+    tb = gr.top_block("gr_sar focus")
+    tb.connect(source, former, sink)
+    tb.connect((source, 1), (former, 1))
+    if bistatic:
+        tb.connect((source, 2), (former, 2))
+    stages = [("recording_source", source), ("polar_format_imager", former), ("image_sink", sink)]
+    built = time.perf_counter()
+    run_flowgraph(tb, stages, progress, source.pulses_done)
+    ended = time.perf_counter()
+    image = sink.last_image()
+    if image is None or not sink.images:
+        raise FocusError("the flowgraph ended without an image")
+
+    description = former.backend()
+    formed = former.report()
+    phase, radius = formed["phase_error_rad"], formed["radius_m"]
+    notes = list(rec.notes)
+    notes.append(
+        f"wavefront curvature over the grid: points are displaced by up to "
+        f"{formed['displacement_m']:.3g} m" + ("" if curvature == "warn" else ", put back")
+        + f", and defocused by up to {phase:.3g} rad"
+        + (f" (pi/4 at some {radius:.4g} m from its middle)" if math.isfinite(radius) else ""))
+    if phase > math.pi / 4:
+        notes.append("the rim of the image is defocused: use a smaller grid, fewer pulses, or "
+                     "back-projection")
+    report = {
+        "input": rec.paths,
+        "format": rec.kind,
+        "algorithm": "pfa",
+        "backend": description.split(":")[0].split(" ")[0],
+        "device": description,
+        "curvature": {"mode": curvature, "phase_error_rad": phase,
+                      "displacement_m": formed["displacement_m"],
+                      "radius_m": radius if math.isfinite(radius) else None,
+                      "aperture_rad": formed["aperture_rad"], "range_m": formed["range_m"]},
+        "grid": grid_dict(grid),
+        "dropped_samples": rec.dropped_samples,
+        "skipped_pulses": formed["skipped_pulses"],
+        "non_finite_lines": formed["bad_lines"],
+        "pulses": formed["pulses"],
+        "lattice": list(formed["lattice"]),
+        "timings_s": {"total": ended - begin, "set_up": built - begin, "run": ended - built,
+                      **{name: block.work_seconds() for name, block in stages
+                         if hasattr(block, "work_seconds")}},
+        "range_bias_m": rec.acq.range_bias_m,
+        "clock_offset_s": rec.used.get("clock_offset_s", 0.0),
+        "lever_arm_m": rec.used.get("lever_arm_m", [0.0, 0.0, 0.0]),
+        "window": window,
+        "azimuth_window": (azimuth_window if azimuth_window != "rect"
+                           else rec.used.get("azimuth_window", "rect")),
+        "quality": image_figures(image, grid),
+        "images": sink.images,
+        "image_file": sink.images[-1]["files"].get("npy"),
+        "geometry": geometry_dict(rec, sink.images[-1]),
+        "acquisition": plain(rec.acq.to_dict()),
+        "used": plain(rec.used),
+        "notes": notes,
+    }
+    return image, report
