@@ -22,6 +22,7 @@ import numpy as np
 from gnuradio import blocks, gr, sar
 from gnuradio.sar import algorithms, focus, simulate
 from gnuradio.sar.measure import strip_aperture
+from gnuradio.sar.polar_format import polar_format
 from gnuradio.sar.recordings import Recording
 
 C = sar.speed_of_light
@@ -178,6 +179,7 @@ def images_of(rec, backend="cpu"):
                               g.row_spacing_m, g.col_spacing_m, 2 * half[0], 2 * half[1])
     images["bp"], _ = focus.focus(rec, grid, interpolation="sinc16", accuracy="exact",
                                   backend=backend)
+    images["pfa"], _ = polar_format(rec, grid, backend=backend)
     return grid, images
 
 
@@ -197,14 +199,15 @@ def picture_of_one_scene(path):
     peak = np.abs(images["bp"]).max()
     shown = [("bp", images["bp"])]
     shown += [(f"{a} - bp: {difference_db(images[a], images['bp']):.1f} dB", images[a] - images["bp"])
-              for a in focus.DOPPLER_ALGORITHMS]
+              for a in (*focus.DOPPLER_ALGORITHMS, "pfa")]
     shown += [(f"{a} - omegak: {difference_db(images[a], images['omegak']):.1f} dB",
                images[a] - images["omegak"]) for a in focus.DOPPLER_ALGORITHMS if a != "omegak"]
     plt.rcParams.update({"font.size": 9, "axes.grid": False})
-    fig, axes = plt.subplots(2, 3, figsize=(9, 6.2), sharex=True, sharey=True,
+    fig, axes = plt.subplots(2, 4, figsize=(11, 6.2), sharex=True, sharey=True,
                              constrained_layout=True)
     ends = grid.position(0.0, 0.0), grid.position(grid.rows - 1.0, grid.cols - 1.0)
-    for ax, (title, image) in zip(axes.flat, shown, strict=True):
+    axes[1, 3].axis("off")
+    for ax, (title, image) in zip(axes.flat, shown):
         drawn = ax.imshow(20 * np.log10(np.maximum(np.abs(image) / peak, 1e-9)), vmin=-90, vmax=0,
                           cmap="magma", origin="lower", interpolation="nearest",
                           extent=(ends[0][1], ends[1][1], ends[0][0], ends[1][0]))

@@ -350,7 +350,7 @@ def test_one_scene_by_all_algorithms():
     spec.loader.exec_module(docs)
     rec, targets = docs.one_scene()
     grid, images = docs.images_of(rec)
-    assert set(images) == {"rda", "csa", "omegak", "bp"}
+    assert set(images) == {"rda", "csa", "omegak", "bp", "pfa"}
     p = rec.tx
     aperture = dict(aperture_start_m=tuple(p[0]), aperture_centre_m=tuple(p[len(p) // 2]),
                     aperture_end_m=tuple(p[-1]), carrier_hz=rec.acq.carrier_hz,
@@ -366,12 +366,12 @@ def test_one_scene_by_all_algorithms():
                 for cut in ("range", "azimuth"):
                     apart = a[cut]["position_error_cells"] - b[cut]["position_error_cells"]
                     assert abs(apart) < 0.1 and abs(a[cut]["position_error_cells"]) < 1 / 32
-                    assert a[cut]["pslr_db"] == pytest.approx(b[cut]["pslr_db"], abs=0.1)
+                    assert a[cut]["pslr_db"] == pytest.approx(b[cut]["pslr_db"], abs=0.3)
                 level = 20 * math.log10(a["peak_amplitude"] / b["peak_amplitude"])
                 assert abs(level) < 0.1
                 assert abs(a["phase_error_rad"] - b["phase_error_rad"]) < 0.05
     # and the whole images, not only the peaks; what is left is explained in docs/algorithms.md
-    for name, limit_db in (("rda", -38), ("omegak", -39), ("csa", -36)):
+    for name, limit_db in (("rda", -38), ("omegak", -39), ("csa", -36), ("pfa", -27)):
         assert docs.difference_db(images[name], images["bp"]) < limit_db
     assert docs.difference_db(images["rda"], images["omegak"]) < -46
     # an image moved by a tenth of a cell would be seen
