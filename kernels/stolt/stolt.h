@@ -37,6 +37,21 @@ struct stolt_params {
 SAR_KERNEL_API double residual_migration_cells(const range_doppler_plan& plan);
 
 /*!
+ * \brief The band that the mapping makes of that of the pulse, over all rows, Hz: its
+ * width, and twice its largest distance from K0, which the sampling rate of the image's
+ * cells must exceed.
+ */
+struct mapped_band {
+    double widest_hz = 0;
+    double needed_hz = 0;
+    double cells_hz = 0; //!< what cells hold with the oversampling of the plan
+    //! Least oversampling with which they hold it.
+    int oversampling = 1;
+};
+
+SAR_KERNEL_API mapped_band mapped_band_of(const range_doppler_plan& plan);
+
+/*!
  * \brief Stolt mapping of rows of a range-Doppler frame: the wavenumber algorithm's
  * replacement for range cell migration correction.
  *

@@ -87,29 +87,18 @@ bool stolt::derive()
     s.delay_s = 2 * (f.line_first_m - f.bias_m) / speed_of_light;
     s.reference_s = 2 * closest_range(f, f.cols / 2) / speed_of_light;
 
-    // the band over K, of the row where it is widest
-    double widest = 0;
-    double above = 0; // largest distance from K0
-    for (int k = 0; k < f.rows; ++k) {
-        const stolt_map::row r = stolt_map::row_of(f, k);
-        const double half = f.bandwidth_hz / 2;
-        const double low = stolt_map::k_of(s, r, -half);
-        const double high = stolt_map::k_of(s, r, half);
-        widest = std::max(widest, high - low);
-        above = std::max({ above, high, -low });
-    }
-    const double room_hz = s.step_hz * s.length;
-    require(2 * above <= room_hz,
+    const mapped_band band = mapped_band_of(d_plan);
+    require(band.needed_hz <= band.cells_hz,
             "oversampling is ",
             d_params.geometry.oversampling,
             ": the band of ",
             f.bandwidth_hz / 1e6,
             " MHz becomes up to ",
-            widest / 1e6,
+            band.widest_hz / 1e6,
             " MHz wide by the mapping, and cells hold ",
-            room_hz / 1e6,
+            band.cells_hz / 1e6,
             " MHz; expected an oversampling of ",
-            std::ceil(2 * above / room_hz * d_params.geometry.oversampling),
+            band.oversampling,
             " or more");
     const bool changed = s.length != d_shape.length;
     d_shape = s;
@@ -140,6 +129,26 @@ void stolt::process(const void* in, void* out, int first_row, int rows)
             static_cast<char*>(out),
             first_row % d_plan.frame().rows,
             rows);
+}
+
+mapped_band mapped_band_of(const range_doppler_plan& plan)
+{
+    const range_doppler_frame& f = plan.frame();
+    stolt_map::shape s;
+    s.carrier_hz = f.carrier_hz;
+    mapped_band b;
+    for (int k = 0; k < f.rows; ++k) {
+        const stolt_map::row r = stolt_map::row_of(f, k);
+        const double half = f.bandwidth_hz / 2;
+        const double low = stolt_map::k_of(s, r, -half);
+        const double high = stolt_map::k_of(s, r, half);
+        b.widest_hz = std::max(b.widest_hz, high - low);
+        b.needed_hz = std::max({ b.needed_hz, 2 * high, -2 * low });
+    }
+    b.cells_hz = speed_of_light / (2 * (closest_range(f, 1) - closest_range(f, 0)));
+    b.oversampling = static_cast<int>(
+        std::ceil(b.needed_hz / b.cells_hz * plan.params().oversampling));
+    return b;
 }
 
 double residual_migration_cells(const range_doppler_plan& plan)

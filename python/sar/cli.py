@@ -50,6 +50,13 @@ examples:
   gr_sar focus squinted.sigmf-meta -o out --algorithm omegak --oversampling 2
   cat iq.cf32 | gr_sar focus - --meta flight.sigmf-meta --positions flight.nav.csv -o out
 
+algorithm (--algorithm): auto compares what each would leave of this recording, from bandwidth,
+beam, squint, swath and flight, with 0.05 rad of phase for a point and pi / 8 at the edges of its band,
+and takes the first that fits of rda, csa, omegak and bp; a line an algorithm says why. Where the
+positions are not already along a slant plane (x along the track, y = z = 0), bp and pfa alone have
+images in their coordinates, and pfa comes first where bp would have more than 2e10 pixels times
+pulses; an option of the Doppler domain asks for the others. docs/algorithms.md
+
 accuracy (--accuracy): how ranges, and so phases, are computed; errors are the largest of
 the image against a float64 reference, below its peak
   exact  range of every pixel and pulse in double: at most -80 dB
@@ -332,6 +339,19 @@ FOCUS_OPTIONS = {
 }
 
 
+def _given_any(args, kind):
+    """Is an option of FOCUS_OPTIONS[kind] given?"""
+    return any(getattr(args, name) != default for name, default in FOCUS_OPTIONS[kind].items())
+
+
+def _plane(args):
+    """The plane that options ask for which one kind of algorithm alone understands, see
+    algorithms.choose()."""
+    ground = _given_any(args, "bp") or _given_any(args, "pfa")
+    slant = _given_any(args, "doppler") or args.interpolation in ("exact", "fixed")
+    return {(True, False): "ground", (False, True): "slant"}.get((ground, slant))
+
+
 def _centroid(text):
     if text == "estimate":
         return text
@@ -345,11 +365,18 @@ def _centroid(text):
 
 def do_focus(args):
     from . import focus as f
+    from .algorithms import choose
 
     # say no before long work, and before reading: a GPU that was asked for and is not there
     where = _sar.backend_description(args.backend, args.device)
     rec = _open(args)
-    algorithm, why = f.choose_algorithm(rec, args.algorithm)
+    asked_of = _plane(args)
+    # its options are not those of polar format, and the other way round
+    without = ["pfa"] if _given_any(args, "not pfa") else ["bp"] if _given_any(args, "pfa") else []
+    choice = choose(rec, args.algorithm, plane=asked_of, without=without,
+                    grid=_grid(args, rec)[0] if rec.tx is not None and asked_of == "ground" else None,
+                    geometry=args.geometry or "zero_doppler", doppler_centroid=args.doppler_centroid)
+    algorithm = choice.algorithm
     on_grid = algorithm in ("bp", "pfa")
     strange = dict(FOCUS_OPTIONS["doppler" if on_grid else "bp"])
     strange.update(FOCUS_OPTIONS["not pfa" if algorithm == "pfa" else "pfa"])
@@ -364,8 +391,7 @@ def do_focus(args):
     if algorithm == "bp" and args.azimuth_window != "rect":
         rec.weight_aperture(args.azimuth_window)
     grid, grid_notes = _grid(args, rec) if on_grid else (None, [])
-    if why:
-        grid_notes = [why] + grid_notes
+    grid_notes = choice.reasons + grid_notes
     _say(args, f"{', '.join(rec.paths)}: {rec.num_pulses} pulses of {rec.acq.samples} samples")
     for n in rec.notes + grid_notes:
         _say(args, f"  {n}")
@@ -383,7 +409,7 @@ def do_focus(args):
         options.update(azimuth_window=args.azimuth_window, curvature=args.curvature or "correct")
     else:
         options.update(
-            algorithm=algorithm, interpolation=args.interpolation or "exact", oversampling=args.oversampling or 1,
+            algorithm=algorithm, interpolation=args.interpolation or "exact", oversampling=args.oversampling,
             azimuth_window=args.azimuth_window, azimuth_bandwidth_hz=args.azimuth_bandwidth,
             src=args.src, geometry=args.geometry or "zero_doppler",
             looks=1 if args.looks is None else args.looks,
@@ -584,8 +610,8 @@ def parser():
     g = s.add_argument_group("image formation")
     g.add_argument("--algorithm", choices=("auto", "bp", "pfa", "rda", "omegak", "csa"),
                    default="auto", help="bp: back-projection; pfa: polar format; rda: "
-                   "range-Doppler; omegak: wavenumber; csa: chirp scaling; auto (default): bp when there are positions, rda when there "
-                   "are none but an effective velocity")
+                   "range-Doppler; omegak: wavenumber; csa: chirp scaling; auto (default): the first "
+                   "that leaves little enough, and why")
     g.add_argument("--backend", choices=("auto", "cpu", "cuda", "emulated"), default="auto",
                    help="where to compute (default %(default)s)")
     g.add_argument("--device", type=int, default=0, help="number of the GPU")

@@ -86,18 +86,55 @@ def _require_blocks(*names):
             raise FocusError(f"this build of gr-sar has no block {name}")
 
 
-def focus(rec, grid, *, folder="", window="rect", interpolation="sinc8", accuracy="auto",
-          oversampling=0, backend="auto", device=0, pulses_per_image=0, hop=0, annotate=False,
-          progress=None):
-    """Form the image of a recording on a grid by back-projection.
+def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpolation=None,
+          accuracy="auto", oversampling=0, backend="auto", device=0, pulses_per_image=0, hop=0,
+          annotate=False, progress=None):
+    """Form the image of a recording on a grid, by back-projection unless told otherwise.
 
-    Returns (image complex64 (rows, cols), report dict). With pulses_per_image the newest
-    image. ``progress`` is called with the number of pulses read so far.
+    algorithm  "bp", one of range_doppler(), or "auto", see algorithms.choose(): with a grid
+               among those that form images on it
+    grid       None: for bp what grids.auto_grid() makes; the others have their own
+
+    Returns (image complex64 (rows, cols), report dict), whose "choice" says why "auto" chose. With
+    pulses_per_image the newest image. ``progress`` is called with the number of pulses
+    read so far.
     """
-    if rec.tx is None:
-        from .grids import phase_centres
+    from .grids import auto_grid, phase_centres
 
-        phase_centres(rec)  # raises the sentence
+    if algorithm != "bp":
+        from . import algorithms
+
+        choice = algorithms.choose(
+            rec, algorithm, plane=None if grid is None else "ground", grid=grid,
+            without=["pfa"] if interpolation or accuracy != "auto" or oversampling else [])
+        more = {} if interpolation is None else {"interpolation": interpolation}
+        if choice.algorithm in DOPPLER_ALGORITHMS:
+            if grid is not None:
+                raise FocusError(f"grid is given, and algorithm {choice.algorithm} has its own, in "
+                                 "the slant plane; expected None, or algorithm bp")
+            image, report = range_doppler(
+                rec, algorithm=choice.algorithm, folder=folder, window=window,
+                oversampling=oversampling, backend=backend, device=device, lines=pulses_per_image,
+                hop=hop, annotate=annotate, progress=progress, **more)
+        elif choice.algorithm == "pfa":
+            from .polar_format import polar_format
+
+            image, report = polar_format(
+                rec, grid or auto_grid(rec)[0], folder=folder, window=window, backend=backend,
+                device=device, pulses_per_image=pulses_per_image, hop=hop, annotate=annotate,
+                progress=progress)
+        else:
+            image, report = focus(
+                rec, grid, folder=folder, window=window, accuracy=accuracy,
+                oversampling=oversampling, backend=backend, device=device,
+                pulses_per_image=pulses_per_image, hop=hop, annotate=annotate, progress=progress,
+                **more)
+        report["choice"] = choice.reasons
+        return image, report
+    interpolation = interpolation or "sinc8"
+    phase_centres(rec)  # raises the sentence where there are no positions
+    if grid is None:
+        grid, _ = auto_grid(rec)
     _require_blocks("pulse_compression", "bp_accumulator")
     begin = time.perf_counter()
     oversampling = int(oversampling) or choose_oversampling(rec.acq, interpolation)
@@ -163,21 +200,14 @@ def focus(rec, grid, *, folder="", window="rect", interpolation="sinc8", accurac
 # ---- range-Doppler ----------------------------------------------------------------------
 
 
-def choose_algorithm(rec, asked="auto"):
-    """(algorithm, sentence why): back-projection where there are positions, range-Doppler where
-    there are none but an effective velocity."""
-    velocity = rec.acq.effective_velocity_m_s
-    if asked != "auto":
-        return asked, ""
-    if rec.tx is not None:
-        return "bp", "algorithm bp (back-projection): the recording has antenna positions"
-    if velocity > 0:
-        return "rda", (f"algorithm rda (range-Doppler): no antenna positions, but an effective "
-                       f"velocity of {velocity:g} m/s")
-    raise FocusError(
-        "the recording has neither antenna positions, which back-projection needs (<name>.nav.csv "
-        "beside it, or positions=...), nor an effective velocity, which range-Doppler needs "
-        "(effective_velocity_m_s=...)")
+def unevenness(rec):
+    """Why the pulses of a recording are not evenly spaced, a sentence, or ""."""
+    off = np.abs(rec.times_s - rec.times_s[0] - np.arange(rec.num_pulses) / rec.acq.prf_hz)
+    if off.max() <= 0.5 / rec.acq.prf_hz:
+        return ""
+    k = int(np.argmax(off > 0.5 / rec.acq.prf_hz))
+    return (f"pulse {k} is {off[k] * rec.acq.prf_hz:.3g} pulses away from even spacing, which "
+            "range-Doppler needs; choose an even stretch (start, stop), or back-projection")
 
 
 def beam_doppler_hz(acq, hints):
@@ -288,6 +318,7 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
     doppler_centroid      None: the recording's; number or list of coefficients in slant range
                           minus that of the first sample, lowest first, Hz; "estimate"
     fft_length            0: so long that nothing wraps, see choose_fft_length()
+    oversampling          0: 1, and for omegak what the band needs that the mapping makes
     stages                as a chain of stages instead of the fused imager: the same image
     valid_only            only the rows whose whole aperture was recorded
     lines, hop            frames of so many lines, each ``hop`` lines after the one before:
@@ -310,12 +341,9 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
     if acq.effective_velocity_m_s <= 0:
         raise FocusError("the recording has no effective velocity, which range-Doppler needs; "
                          "give effective_velocity_m_s=...")
-    off = np.abs(rec.times_s - rec.times_s[0] - np.arange(rec.num_pulses) / acq.prf_hz)
-    if off.max() > 0.5 / acq.prf_hz:
-        k = int(np.argmax(off > 0.5 / acq.prf_hz))
-        raise FocusError(
-            f"pulse {k} is {off[k] * acq.prf_hz:.3g} pulses away from even spacing, which "
-            "range-Doppler needs; choose an even stretch (start, stop), or back-projection")
+    uneven = unevenness(rec)
+    if uneven:
+        raise FocusError(uneven)
     centroid_from, estimate = "recording", None
     if isinstance(doppler_centroid, str):
         if doppler_centroid != "estimate":
@@ -330,13 +358,24 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
                          "stages; expected single, or stages")
     lines = int(lines) or rec.num_pulses
     if centroid_from == "estimate" and not stages:
-        estimate = estimate_centroid(rec, lines, window=window, oversampling=oversampling,
+        estimate = estimate_centroid(rec, lines, window=window, oversampling=oversampling or 1,
                                      backend=backend, device=device)
         acq = with_centroid(acq, estimate["doppler_centroid_hz"])
     if azimuth_bandwidth_hz is None:
         azimuth_bandwidth_hz, why = choose_bandwidth(acq, rec.hints)
         if why:
             notes.append(why)
+    if not oversampling:
+        oversampling = 1
+        if algorithm == "omegak":
+            band = _sar.mapped_band(_sar.range_doppler_plan(acq, lines, fft_length, 1, geometry))
+            # the ends of a chirp's spectrum are stretched as well: cut off by more than a tenth
+            # the side lobes are 0.3 dB off
+            oversampling = max(band["oversampling"],
+                               math.ceil(band["needed_hz"] / (1.1 * acq.bandwidth_hz())))
+        if oversampling > 1:
+            notes.append(f"oversampling {oversampling}: cells hold the band that the Stolt mapping "
+                         "makes")
     if not fft_length:
         fft_length = choose_fft_length(acq, lines, azimuth_bandwidth_hz, geometry, oversampling)
         notes.append(f"azimuth transform of {fft_length} rows for {lines} lines: nothing wraps"

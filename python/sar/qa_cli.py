@@ -220,7 +220,7 @@ def test_bad_position_skips_the_pulse(scene):
     (["focus", "{scene}", "-o", "{tmp}", "--set", "prf=3"], "'prf' is not a parameter"),
     (["focus", "{scene}", "-o", "{tmp}", "--set", "prf_hz=-3"], "prf_hz is -3"),
     (["focus", "{scene}", "-o", "{tmp}", "--grid", "1,2,3"], "--grid is '1,2,3'"),
-    (["focus", "{scene}", "-o", "{tmp}", "--no-src"], "--no-src has no meaning for --algorithm bp"),
+    (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "bp", "--no-src"], "--no-src has no meaning for --algorithm bp"),
     (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "omegak", "--no-src"], "--no-src has no mean"),
     (["focus", "{scene}", "-o", "{tmp}", "--algorithm", "csa", "--interpolation", "sinc8"],
      "--interpolation has no meaning for --algorithm csa"),
@@ -498,7 +498,8 @@ def test_radarsat_with_defaults(radarsat, tmp_path, capsys):
     assert run("focus", name, "-o", tmp_path, "--window", "kaiser(2.5)", "--azimuth-window",
                "kaiser(2.5)", "--backend", "cpu") == 0
     captured = capsys.readouterr()
-    assert "algorithm rda (range-Doppler): no antenna positions" in captured.out
+    assert "algorithm rda: range-Doppler, the first of the 3 that fit" in captured.out
+    assert "back-projection (bp): the recording has no antenna positions" in captured.out
     assert "Doppler centroid -6900.00 Hz (-5.49 PRFs), from: recording" in captured.out
     assert "hint" not in captured.err
     image, report = load_result(tmp_path)

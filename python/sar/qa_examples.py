@@ -103,8 +103,8 @@ def test_backend_reaches_every_block(tmp_path, name):
     calls = [c.split("self.connect")[0] for c in text.split("= sar.")[1:]]
     takers = [c for c in calls if c.split("(")[0] in (
         "pulse_compression", "bp_accumulator", "azimuth_fft", "rcmc", "azimuth_filter", "detect",
-        "range_doppler_imager", "polar_format_imager", "range_doppler_chain", "back_projection_chain", "to_device",
-        "doppler_centroid")]
+        "range_doppler_imager", "polar_format_imager", "range_doppler_chain",
+        "back_projection_chain", "to_device", "doppler_centroid", "stolt", "chirp_scaling")]
     assert len(takers) >= 2
     for c in takers:
         assert re.search(r"(, |=)backend,", c), c
@@ -255,6 +255,22 @@ def width_3db(image, axis):
     return last - first + 1
 
 
+def all_sharp(image):
+    """Are there five peaks of nearly 1, nothing else near them counted?"""
+    image, peaks = image.copy(), []
+    for _ in range(5):
+        i, j = np.unravel_index(np.argmax(image), image.shape)
+        peaks.append(image[i, j])
+        image[max(0, i - 40):i + 41, max(0, j - 40):j + 41] = 0
+    return min(peaks) > 0.85
+
+
+def beside_in_range(image):
+    """Level of the side lobes in range of the brightest point, 6 to 12 cells away, to its own."""
+    i, j = np.unravel_index(np.argmax(image), image.shape)
+    return max(image[i, j + 6:j + 13].max(), image[i, j - 12:j - 5].max()) / image[i, j]
+
+
 @pytest.mark.parametrize("name,change,says", [
     ("01_point_target", ("pulses", "value", "96"),
      lambda before, after: 2.5 <= width_3db(after, 1) / width_3db(before, 1) <= 5),
@@ -268,6 +284,14 @@ def width_3db(image, axis):
      lambda before, after: abs(20 * np.log10(after.max() / before.max()) + 16) < 1),
     ("07_chains", ("by_stages", "azimuth_window", "hamming"),
      lambda before, after: width_3db(after, 0) > width_3db(before, 0)),
+    ("14_omega_k", ("squint", "value", "math.radians(5)"), lambda before, after: all_sharp(after)
+     and not all_sharp(before)),
+    ("14_omega_k", ("acq", "chirp_rate_hz_per_s", "100e6 / 0.5e-6"),
+     lambda before, after: all_sharp(after)),
+    ("15_chirp_scaling", ("acq", "chirp_rate_hz_per_s", "-100e6 / 2e-6"),
+     lambda before, after: np.sum((after - before) ** 2) < 0.05 * np.sum(before**2)),
+    ("15_chirp_scaling", ("scale", "range_window", "hamming"),
+     lambda before, after: beside_in_range(after) < 0.5 * beside_in_range(before)),
 ], ids=lambda v: v if isinstance(v, str) else v[0] if isinstance(v, tuple) else "")
 def test_what_the_note_says_to_try(tmp_path, name, change, says):
     images = []
@@ -275,7 +299,7 @@ def test_what_the_note_says_to_try(tmp_path, name, change, says):
         folder = tmp_path / str(len(images))
         folder.mkdir()
         out = compile_and_run(f"{name}.grc", folder, "-b", "cpu", changes=changes)
-        first = {"07_chains": "range_doppler.npy"}.get(name, name.split("_", 1)[1] + ".npy")
+        first = {"07_chains": "range_doppler.npy", "14_omega_k": "range_doppler.npy"}.get(name, name.split("_", 1)[1] + ".npy")
         images.append(np.abs(np.load(out / first)))
     assert says(*images)
 
@@ -316,6 +340,56 @@ def test_delay_calibration(tmp_path, backend):
     first = lines[0, :1300].argmax()
     second = 1260 + lines[0, 1260:1300].argmax()
     assert abs(first - 1234.5) <= 1 and abs(second - 1234.5 - 3000 * 4e6 / 299792458) <= 1
+
+
+@pytest.mark.parametrize("backend", ["cpu", "emulated"])
+def test_omega_k(tmp_path, backend):
+    """Sharp at all ranges; range-Doppler, on the same echoes, in the middle of the swath alone."""
+    out = compile_and_run("14_omega_k.grc", tmp_path, "-b", backend)
+    slope = 3**-0.5
+    for name, ends in (("omega_k", (0.93, 1.02)), ("range_doppler", (0.4, 0.6))):
+        image, at = grid_of(out, name)
+        assert image.shape == (2688, 3400) and (out / f"{name}.png").stat().st_size > 1000
+        for a, r in ((0, 0), (-20, -110), (20, -110), (-20, 110), (20, 110)):
+            i, j = at(140 + 1000 * slope + a + r * slope, 1000 + r)
+            part = image[round(i) - 4:round(i) + 5, round(j) - 4:round(j) + 5]
+            low, high = ends if r else (0.93, 1.02)
+            assert low < part.max() < high, (name, a, r)
+            if name == "omega_k":
+                m, n = np.unravel_index(np.argmax(part), part.shape)
+                assert abs(round(i) - 4 + m - i) <= 1 and abs(round(j) - 4 + n - j) <= 1
+
+
+@pytest.mark.parametrize("backend", ["cpu", "emulated"])
+def test_chirp_scaling(tmp_path, backend):
+    """What 03 shows of the same echoes, without an interpolation."""
+    images = []
+    for name in ("15_chirp_scaling", "03_range_doppler"):
+        folder = tmp_path / name
+        folder.mkdir()
+        out = compile_and_run(f"{name}.grc", folder, "-b", backend)
+        images.append(grid_of(out, name.split("_", 1)[1])[0])
+    a, b = images
+    assert a.shape == (1080, 648)
+    for x, r in ((1214, 12000), (1124, 11870), (1154, 12120), (1294, 11900), (1314, 12140)):
+        i, j = (round(v) for v in grid_of(out, "range_doppler")[1](x, r))
+        near = np.s_[i - 4:i + 5, j - 4:j + 5]
+        assert a[near].argmax() == b[near].argmax()
+        assert a[near].max() == pytest.approx(b[near].max(), abs=0.02)
+    assert np.sum((a - b) ** 2) < 10**-2.5 * np.sum(b**2)
+
+
+def test_chirp_scaling_refuses_what_its_note_says(tmp_path):
+    d = read(SOURCE / "examples" / "15_chirp_scaling.grc")
+    (b,) = [b for b in d["blocks"] if b["name"] == "squint"]
+    b["parameters"]["value"] = "math.radians(40)"
+    (tmp_path / "s.grc").write_text(yaml.safe_dump(d))
+    env = dict(os.environ, GRC_BLOCKS_PATH=str(SOURCE / "grc"))
+    subprocess.run(["grcc", "-o", str(tmp_path), str(tmp_path / "s.grc")], env=env, check=True,
+                   capture_output=True)
+    done = subprocess.run([sys.executable, str(tmp_path / "chirp_scaling.py"), "-b", "cpu"], env=env,
+                          cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode and "use stolt" in done.stderr, done.stdout + done.stderr
 
 
 @pytest.mark.parametrize("backend", ["cpu", "emulated"])

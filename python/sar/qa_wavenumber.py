@@ -3,16 +3,16 @@
 bands, wide beams, squint; the limits are those of back-projection."""
 
 import functools
+import importlib.util
 import math
 
 import numpy as np
 import pytest
 from conftest import backends
-from qa_range_doppler import Strip, energy_db, judge, quiet_blocks  # noqa: F401 (a fixture)
+from qa_range_doppler import SOURCE, Strip, energy_db, judge, quiet_blocks  # noqa: F401 (a fixture)
 
 from gnuradio import sar
-from gnuradio.sar import focus
-from gnuradio.sar.measure import strip_aperture
+from gnuradio.sar import focus, reference
 from gnuradio.sar.recordings import open_recording
 
 # positions to 1/32 cell, IRW 1 %, PSLR 0.2 dB, ISLR 0.3 dB, phase 0.02 rad
@@ -120,62 +120,39 @@ def test_unknown_algorithm():
 
 # ---- ultra-high resolution --------------------------------------------------------------
 
-NOISE_POWER = 100.0  # of a raw sample, against a unit echo: 20 dB above it
-
-
 @functools.lru_cache(maxsize=1)
 def ultra_high_resolution():
-    """X band, PRF 5 kHz, 800 MHz, 1200 pulses of 800 samples; one point, in noise."""
-    scene = Strip(0.0, pulses=1200, carrier_hz=9.6e9, bandwidth_hz=800e6, sample_rate_hz=960e6,
-                  pulse_length_s=0.3e-6, prf_hz=5000.0, slant_range_m=150.0, speed_m_s=120.0,
-                  beam_rad=0.2, swath_m=69.55, noise_power=NOISE_POWER,
-                  targets=lambda h: [{"name": "point", "amplitude": 1.0,
-                                      "position_m": (*h["scene_centre_m"][:2], 0.0)}])
-    assert scene.lines.shape == (1200, 800)
-    return scene
-
-
-def width_and_snr(image, report, target):
-    """(widest -3 dB width, m; power of the peak over the mean of noise beside it, dB)."""
-    m = sar.measure_point_target(
-        np.ascontiguousarray(image, np.complex64), sar.image_grid(**report["grid"]),
-        tuple(target["position_m"]), range_window="rect", azimuth_window="rect",
-        **strip_aperture(report["geometry"], target["position_m"]))
-    assert m["found"], m["failures"]
-    g = report["grid"]
-    row = round((target["position_m"][0] - g["origin_m"][0]) / g["row_spacing_m"])
-    col = round((target["position_m"][1] - g["origin_m"][1]) / g["col_spacing_m"])
-    # rows in the middle, ranges beyond the sidelobes and within the swath of whole pulses
-    noise = np.concatenate([image[row - 300:row + 300, col - 180:col - 60],
-                            image[row - 300:row + 300, col + 60:col + 180]], axis=1)
-    widest = max(m["range"]["irw_m"], m["azimuth"]["irw_m"])
-    return widest, 10 * math.log10(m["peak_amplitude"] ** 2 / np.mean(np.abs(noise) ** 2)), m
+    """What examples/ultra_high_resolution.py measures, and the script itself."""
+    spec = importlib.util.spec_from_file_location(
+        "ultra_high_resolution", SOURCE / "examples" / "ultra_high_resolution.py")
+    example = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(example)
+    return example, example.run(backend="cpu")
 
 
 @pytest.mark.parametrize("algorithm", ["rda", "omegak", "bp"])
 def test_ultra_high_resolution(algorithm):
     """0.28 m or better without a window and 32.7 dB of signal over noise, in 1200 x 800."""
-    scene = ultra_high_resolution()
-    rec = scene.recording()
-    image, report = focus.range_doppler(rec, algorithm="rda" if algorithm == "rda" else "omegak",
-                                        backend="cpu", fft_length=1200)
-    if algorithm == "bp":
-        rec.tx = np.array(scene.track.positions(0.0, 5000.0, 1200))
-        other, _ = focus.focus(rec, sar.image_grid(**report["grid"]), backend="cpu")
-        # the wavenumber image of the same raw lines, of the beam's middle nine tenths
-        _, _, m = width_and_snr(image, report, scene.targets[0])
-        image = other
-    assert image.shape == (1200, 800)
-    width, snr, mine = width_and_snr(image, report, scene.targets[0])
-    print(f"{algorithm}: {width:.4f} m, {snr:.2f} dB")
-    assert width < 0.28
-    assert snr > 32.7
-    if algorithm == "bp":
-        for direction in ("range", "azimuth"):
-            assert abs(mine[direction]["position_error_cells"]
-                       - m[direction]["position_error_cells"]) < 0.1
-        assert mine["peak_amplitude"] == pytest.approx(m["peak_amplitude"], rel=0.012)
-        assert mine["phase_error_rad"] == pytest.approx(m["phase_error_rad"], abs=0.05)
+    example, result = ultra_high_resolution()
+    assert (example.WIDEST_M, example.LEAST_SNR_DB, example.NOISE_DB) == (0.28, 32.7, 20.0)
+    mine, other = result[algorithm], result["omegak"]
+    assert mine["shape"] == [1200, 800]
+    print(f"{algorithm}: {mine['width_m']:.4f} m, {mine['snr_db']:.2f} dB")
+    assert mine["width_m"] < 0.28
+    assert mine["snr_db"] > 32.7
+    for direction in ("range", "azimuth"):
+        assert abs(mine[direction]["position_error_cells"]
+                   - other[direction]["position_error_cells"]) < 0.1
+    assert mine["peak_amplitude"] == pytest.approx(other["peak_amplitude"], rel=0.012)
+    assert mine["phase_error_rad"] == pytest.approx(other["phase_error_rad"], abs=0.05)
+
+
+def test_ultra_high_resolution_counts_images():
+    """The speed that the example prints: of images that really came, here of a few."""
+    example, _ = ultra_high_resolution()
+    rec, _ = example.echoes()
+    assert example.seconds_for(2, rec, None, "omegak", "cpu") > 0
+    assert example.images_a_second(rec, None, "rda", "cpu", 2) > 0.1
 
 
 # ---- real echoes ------------------------------------------------------------------------
@@ -196,3 +173,56 @@ def test_radarsat_is_as_sharp_as_by_range_doppler(radarsat, name, algorithm):
     # and the picture is the same one
     x, y = np.abs(image).ravel(), np.abs(other).ravel()
     assert np.corrcoef(x, y)[0, 1] > 0.99
+
+
+@pytest.mark.parametrize("algorithm", ["omegak", "csa"])
+def test_radarsat_in_single_precision_keeps_its_phase(radarsat, algorithm):
+    """990 km away: the complex image against range-Doppler in float64, which shares no code with the
+    blocks; what the algorithms differ by at 30 MHz is less."""
+    scene = open_recording(f"{radarsat}/english_bay_ships.sigmf-meta")
+    kaiser = dict(window="kaiser(2.5)", azimuth_window="kaiser(2.5)", fft_length=2048)
+    image, report = focus.range_doppler(scene, algorithm=algorithm, backend="cpu", **kaiser)
+    lines = reference.compress(scene.acq, scene.lines(0, scene.num_pulses), 1, "kaiser(2.5)")
+    truth = reference.range_doppler(
+        scene.acq, lines, fft_length=2048, window="kaiser(2.5)",
+        azimuth_bandwidth_hz=report["azimuth_bandwidth_hz"])[0]
+    a, b = report["quality"]["cols"]
+    x, y = image[:, a:b].astype(complex), truth[:, a:b]
+    correlation = np.vdot(x, y) / np.linalg.norm(x) / np.linalg.norm(y)
+    print(algorithm, abs(correlation), np.angle(correlation), energy_db(x, y))
+    assert correlation.real > 0.999
+
+
+@pytest.mark.parametrize("algorithm", ["omegak", "csa"])
+def test_radarsat_with_the_wrong_chirp_is_reported(radarsat, algorithm):
+    rec = open_recording(f"{radarsat}/english_bay_ships.sigmf-meta", chirp_rate_hz_per_s=0.72135e12)
+    options = dict(algorithm=algorithm, backend="cpu")
+    _, report = focus.range_doppler(rec, **options)
+    assert report["quality"]["contrast"] < 1
+    assert "wrong sign of the chirp rate?" in focus.focus_hint(rec, report, options)
+
+
+# ---- left, right, near and far ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("chirp", ["up", "down"])
+@pytest.mark.parametrize("squint", [0.0, -4.0])
+@pytest.mark.parametrize("algorithm", ["omegak", "csa"])
+def test_an_l_is_an_l(algorithm, squint, chirp):
+    """Three points in the shape of an L are where they were put, and nowhere else: a mirrored or
+    turned image is as sharp."""
+    def corner(hints):
+        x, r, _ = hints["scene_centre_m"]
+        return [{"name": str(k), "amplitude": 1.0, "position_m": (x + a, r + b, 0.0)}
+                for k, (a, b) in enumerate(((-40, -60), (60, -60), (-40, 110)))]
+
+    scene = Strip(squint, targets=corner, chirp=chirp)
+    image, report = focus.range_doppler(scene.recording(), algorithm=algorithm, backend="cpu")
+    image = np.abs(image)
+    grid = sar.image_grid(**report["grid"])
+    for t in scene.targets:
+        i, j = (round(v) for v in grid.index_of(tuple(t["position_m"])))
+        part = image[i - 2:i + 3, j - 2:j + 3]
+        assert part.max() > 0.8 and part.argmax() in (6, 7, 8, 11, 12, 13, 16, 17, 18)
+        image[i - 12:i + 13, j - 12:j + 13] = 0
+    assert image.max() < 0.1

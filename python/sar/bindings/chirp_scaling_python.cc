@@ -2,6 +2,7 @@
 #include "bind_stage.h"
 #include "whole.h"
 #include <gnuradio/sar/chirp_scaling.h>
+#include <gnuradio/sar/kernel/chirp_scaling/chirp_scaling.h>
 
 namespace py = pybind11;
 
@@ -58,4 +59,18 @@ void bind_chirp_scaling(py::module& m)
              &chirp_scaling::bad_lines,
              "Rows so far that were zeroed for a value that is not finite.");
     bind_stage(c);
+
+    m.def(
+        "chirp_scaling_bounds",
+        [](const gr::sar::range_doppler_plan& plan) {
+            const auto b = gr::sar::kernel::chirp_scaling_bounds_of(plan);
+            py::dict d;
+            d["phase_error_rad"] = b.phase_error_rad;
+            d["band_shift_hz"] = b.band_shift_hz;
+            d["delay_samples"] = b.delay_samples;
+            return d;
+        },
+        py::arg("plan"),
+        "What chirp scaling leaves at most for a range_doppler_plan: phase_error_rad at "
+        "the edges of the band, band_shift_hz, and the delay_samples of its filter.");
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bind_stage.h"
 #include "whole.h"
+#include <gnuradio/sar/kernel/stolt/stolt.h>
 #include <gnuradio/sar/stolt.h>
 
 namespace py = pybind11;
@@ -52,4 +53,25 @@ void bind_stolt(py::module& m)
              &stolt::bad_lines,
              "Rows so far that were zeroed for a value that is not finite.");
     bind_stage(c);
+
+    m.def("residual_migration_cells",
+          &gr::sar::kernel::residual_migration_cells,
+          py::arg("plan"),
+          "Largest migration, cells, that the Stolt mapping leaves for a "
+          "range_doppler_plan whose velocity or centroid vary over the swath.");
+    m.def(
+        "mapped_band",
+        [](const gr::sar::range_doppler_plan& plan) {
+            const auto b = gr::sar::kernel::mapped_band_of(plan);
+            py::dict d;
+            d["widest_hz"] = b.widest_hz;
+            d["needed_hz"] = b.needed_hz;
+            d["cells_hz"] = b.cells_hz;
+            d["oversampling"] = b.oversampling;
+            return d;
+        },
+        py::arg("plan"),
+        "The band that the Stolt mapping makes for a range_doppler_plan: widest_hz, "
+        "needed_hz (what cells must hold), cells_hz (what they hold) and the least "
+        "oversampling with which they hold it.");
 }
