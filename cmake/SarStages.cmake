@@ -7,6 +7,7 @@ set(SAR_STAGES
     pulse_compression
     doppler_centroid
     bp_accumulator
+    chirp_z
     azimuth_fft
     rcmc
     stolt
