@@ -24,6 +24,9 @@ struct chirp_z_params {
     //! Factor of each input sample, window or calibration; empty: ones.
     std::vector<cf32> weights;
     int max_batch = 64; //!< lines that cuFFT transforms together on a GPU, at most
+    //! Results too long for one kernel of a GPU are made in this many parts, at most, of
+    //! which each transforms the line again; beyond, cuFFT does them. 0: cuFFT always.
+    int max_parts = 6;
 };
 
 /*!

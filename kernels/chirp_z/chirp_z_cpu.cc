@@ -71,6 +71,10 @@ chirp_z::chirp_z(const chirp_z_params& params) : d_params(params)
             "max_batch is ",
             params.max_batch,
             "; expected 1 to 4096 lines");
+    require(params.max_parts >= 0 && params.max_parts <= 64,
+            "max_parts is ",
+            params.max_parts,
+            "; expected 0 to 64 parts of a result");
 }
 
 std::vector<cf32> chirp_z::input_factors(int output) const

@@ -17,11 +17,6 @@ constexpr int block_threads = 256;
 //! Shortest transform that line_filter has a kernel for.
 constexpr int shortest_block_line = 256;
 
-//! Results longer than a block's transform has room for are made in parts, each of which
-//! reads the line again (from the cache) and transforms it again; more than these take
-//! longer than cuFFT.
-constexpr int most_parts = 6;
-
 // One block a line: multiply by a_n and append zeros; a line with a value that is not
 // finite becomes zeros and is counted.
 __global__ void __launch_bounds__(block_threads) load_lines(const cf32* in,
@@ -78,7 +73,7 @@ public:
         SAR_CUDA(cudaMemsetAsync(
             d_dev_bad_lines.data(), 0, sizeof(unsigned long long), d_stream));
         SAR_CUDA(cudaStreamSynchronize(d_stream));
-        for (int parts = 1; parts <= most_parts && !d_fused; ++parts)
+        for (int parts = 1; parts <= d_params.max_parts && !d_fused; ++parts)
             fuse(parts);
         if (!d_fused)
             plan();

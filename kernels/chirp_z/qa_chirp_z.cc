@@ -253,5 +253,6 @@ BOOST_AUTO_TEST_CASE(errors_name_parameter_value_and_expectation)
                    }),
                    "weights[3] is not finite"));
     BOOST_TEST(has(said([](auto& p) { p.max_batch = 0; }), "max_batch is 0"));
+    BOOST_TEST(has(said([](auto& p) { p.max_parts = 65; }), "max_parts is 65"));
     BOOST_TEST(said([](auto&) {}) == "no error");
 }

@@ -73,6 +73,18 @@ BOOST_DATA_TEST_CASE(
     compare(p, samples_in > 5000 ? 7 : 37);
 }
 
+// By cuFFT, whatever the length.
+BOOST_DATA_TEST_CASE(equals_cpu_without_the_kernel, data::make({ 1, 37, 1200, 4099 }), n)
+{
+    chirp_z_params p;
+    p.samples_in = n;
+    p.samples_out = n / 2 + 1;
+    p.step = 1.1 / n;
+    p.max_parts = 0;
+    p.max_batch = 16;
+    compare(p, 37);
+}
+
 // Against the sum itself, with a result in two parts.
 BOOST_AUTO_TEST_CASE(is_the_sum)
 {
