@@ -145,18 +145,25 @@ void run_lines(const lines_of& c, const char* only, const compute_target& target
             std::printf("  %-26s WRONG: error %.2e; no time\n", name.c_str(), error);
     };
     // the product, and the ways it could have taken
-    for (const int max_parts : { chirp_z_params{}.max_parts, 64, 0 }) {
+    const chirp_z_params product;
+    for (const auto [max_parts, max_batch] :
+         { std::pair(product.max_parts, product.max_batch),
+           std::pair(64, product.max_batch),
+           std::pair(0, 64),
+           std::pair(0, 256),
+           std::pair(0, 1024) }) {
         chirp_z_params p;
         p.samples_in = c.samples_in;
         p.samples_out = c.samples_out;
         p.first = c.first;
         p.step = c.step;
         p.max_parts = max_parts;
+        p.max_batch = max_batch;
         const auto z = chirp_z::make(p, target);
-        time((max_parts == 64  ? "chirp_z in any parts "
-              : max_parts == 0 ? "chirp_z by cuFFT "
-                               : "chirp_z ") +
-                 std::to_string(z->fft_length()),
+        time((max_parts == 64  ? "chirp_z in any parts"
+              : max_parts == 0 ? "by cuFFT, lines " + std::to_string(max_batch)
+                               : "chirp_z") +
+                 ", " + std::to_string(z->fft_length()),
              [&](int i) {
                  z->process(in[i % pairs].data(), out[i % pairs].data(), lines);
              });

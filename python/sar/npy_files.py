@@ -19,7 +19,8 @@ IN_PHASE = ("i", "re", "real", "inphase", "in_phase")
 QUADRATURE = ("q", "im", "imag", "quadrature")
 
 
-def _header(store):
+def header(store):
+    """(shape, in Fortran order, data type, place of the first value) of the first array."""
     f = io.BytesIO(bytes(store.read(0, min(store.size, 1 << 16))))
     try:
         version = npy.read_magic(f)
@@ -45,7 +46,7 @@ def _component(dtype, name):
 
 def open_npy(store, *, real=False):
     name = store.name
-    shape, fortran, dtype, start = _header(store)
+    shape, fortran, dtype, start = header(store)
     notes, swapped, block = [], False, None
     bytes_each = dtype.itemsize
     if dtype.names:
