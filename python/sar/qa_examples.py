@@ -203,6 +203,9 @@ def test_kband_planar_scan(tmp_path, planar_scan, depth_m, calibrated, measured)
         block = image[10:60, 10:58].mean()
         k0 = 4 * np.pi * 24.2e9 / 299792458
         means.append(block * 187 * 144 * 11 * k0 * 0.003**2 / (2 * np.pi * depth_m))
+        # the profile: the scene at 106 mm, and 330 mm behind it modulo 375 mm
+        profile = np.load(out / "depth.npy").mean(axis=0)
+        assert 2 * profile.argmax() == pytest.approx(61 if reading else 106, abs=8)
         if reading:
             break
         # edges: the change across them stands out of the change along lines beside them
