@@ -53,14 +53,20 @@ chirp_z::sptr chirp_z::make(int samples_in,
             "sample_rate is ",
             sample_rate,
             "; expected a positive number of samples per unit, 1 for cycles per sample");
-    require(std::isfinite(first_frequency),
-            "first_frequency is ",
-            first_frequency,
-            "; expected a finite number");
-    require(std::isfinite(frequency_step),
-            "frequency_step is ",
-            frequency_step,
-            "; expected a finite number, 0 for the whole band");
+    const auto cycles = [sample_rate](const char* name, double v) {
+        require(std::abs(v) <= 1e6 * sample_rate, // also refuses NaN
+                name,
+                " is ",
+                v,
+                "; expected at most 10^6 cycles per sample either way, ",
+                1e6 * sample_rate);
+    };
+    cycles("first_frequency", first_frequency);
+    cycles("frequency_step", frequency_step);
+    require(std::abs(reference_sample) <= 1e9,
+            "reference_sample is ",
+            reference_sample,
+            "; expected the number of an input sample, -1e9 to 1e9");
     require(samples_in >= 1, "samples_in is ", samples_in, "; expected 1 to 2^23");
     require(samples_out >= 0,
             "samples_out is ",

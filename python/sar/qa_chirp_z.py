@@ -150,11 +150,11 @@ def test_lines_that_are_not_finite_are_counted(backend):
     (dict(samples_out=-1), "samples_out is -1"),
     (dict(first_frequency=float("nan")), "first_frequency is nan"),
     (dict(frequency_step=float("inf")), "frequency_step is inf"),
-    (dict(frequency_step=2e6), "step is 2000000 cycles per sample"),
+    (dict(frequency_step=2e6), "frequency_step is 2000000; expected at most 10^6 cycles per sample"),
     (dict(sample_rate=0), "sample_rate is 0"),
     (dict(direction="back"), "direction is 'back'; expected forward or inverse"),
     (dict(window="blackman"), "blackman"),
-    (dict(reference_sample=float("nan")), "reference is nan"),
+    (dict(reference_sample=float("nan")), "reference_sample is nan"),
     (dict(backend="gpu"), "backend is 'gpu'"),
 ])
 def test_errors_name_the_parameter(arguments, part):
