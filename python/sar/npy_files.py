@@ -31,7 +31,7 @@ def header(store):
     return shape, fortran, dtype, f.tell()
 
 
-def _component(dtype, name):
+def component_of(dtype, name):
     """SigMF's letters and order of a NumPy type, such as ("r", "i16_le")."""
     kind, width = dtype.kind, 8 * dtype.itemsize
     if kind == "c":
@@ -58,12 +58,12 @@ def open_npy(store, *, real=False):
                 or parts[0] != parts[1] or bytes_each != 2 * parts[0].itemsize):
             raise RecordingError(f"{name} holds records of {dtype}; expected two fields of one "
                                  "type, I and Q")
-        letter, component = _component(parts[0], name)
+        letter, component = component_of(parts[0], name)
         if letter == "c":
             raise RecordingError(f"{name} holds records of {dtype}; expected real I and Q")
         letter = "c"
     else:
-        letter, component = _component(dtype, name)
+        letter, component = component_of(dtype, name)
         if letter == "r" and len(shape) in (2, 3) and shape[-1] == 2 and not (
                 real and len(shape) == 2):
             letter, shape = "c", shape[:-1]

@@ -14,7 +14,7 @@ file says when they were measured: one a second is assumed, which no imager here
 import numpy as np
 from numpy.lib import format as npy
 
-from .npy_files import MAGIC, header
+from .npy_files import MAGIC, component_of, header
 from .recordings import C, Recording, RecordingError, make_acquisition
 
 WHAT = ("samples", "first frequency", "last frequency", "number of frequencies",
@@ -76,4 +76,5 @@ def read(n, fields, options):
              "scene_extent_m": (cols * steps[1], rows * steps[0]),
              "row_axis": (1.0, 0.0, 0.0), "col_axis": (0.0, 1.0, 0.0)}
     return Recording(acq, lambda a, b: lines[a:b], len(lines), np.arange(len(lines)) / acq.prf_hz,
-                     tx=tx, paths=[n.path], kind="planar_scan", notes=notes, hints=hints)
+                     tx=tx, paths=[n.path], kind="planar_scan",
+                     datatype="c" + component_of(samples.dtype, n.path)[1], notes=notes, hints=hints)

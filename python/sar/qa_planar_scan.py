@@ -35,7 +35,8 @@ def scan_file(path, arrays=6, **changes):
 @pytest.mark.parametrize("backend", backends())
 def test_a_point_is_where_it_was(tmp_path, backend):
     rec = open_recording(scan_file(tmp_path / "scan.npy"))
-    assert rec.kind == "planar_scan" and rec.num_pulses == ROWS * COLS
+    assert rec.kind == "planar_scan" and rec.datatype == "cu16_le"
+    assert rec.num_pulses == ROWS * COLS
     assert rec.acq.samples == 11 and rec.acq.frequency_step_hz == pytest.approx(400e6)
     assert any("ranges repeat each 0.3747 m" in n for n in rec.notes)
     assert rec.used["subtract_mean"]
