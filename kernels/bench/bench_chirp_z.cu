@@ -149,9 +149,9 @@ void run_lines(const lines_of& c, const char* only, const compute_target& target
     for (const auto [max_parts, max_batch] :
          { std::pair(product.max_parts, product.max_batch),
            std::pair(64, product.max_batch),
-           std::pair(0, 64),
-           std::pair(0, 256),
-           std::pair(0, 1024) }) {
+           std::pair(0, 32),
+           std::pair(0, 128),
+           std::pair(0, 512) }) {
         chirp_z_params p;
         p.samples_in = c.samples_in;
         p.samples_out = c.samples_out;

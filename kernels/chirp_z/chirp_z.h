@@ -23,7 +23,7 @@ struct chirp_z_params {
     double reference = 0; //!< n0: the input sample whose phase is the same in all outputs
     //! Factor of each input sample, window or calibration; empty: ones.
     std::vector<cf32> weights;
-    int max_batch = 64; //!< lines that cuFFT transforms together on a GPU, at most
+    int max_batch = 128; //!< lines that cuFFT transforms together on a GPU, at most
     //! Results too long for one kernel of a GPU are made in this many parts, at most, of
     //! which each transforms the line again; beyond, cuFFT does them. 0: cuFFT always.
     int max_parts = 6;

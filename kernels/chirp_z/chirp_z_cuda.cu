@@ -17,6 +17,19 @@ constexpr int block_threads = 256;
 //! Shortest transform that line_filter has a kernel for.
 constexpr int shortest_block_line = 256;
 
+//! Length >= n for cuFFT: 4, 5 or 6 times a power of two, which it does two or three
+//! times as fast as others of 20000 to 33000.
+int long_fft_length(int n)
+{
+    int unit = 1;
+    while (unit * 8 < n)
+        unit *= 2;
+    for (const int factor : { 4, 5, 6 })
+        if (unit * factor >= n)
+            return unit * factor;
+    return unit * 8;
+}
+
 // One block a line: multiply by a_n and append zeros; a line with a value that is not
 // finite becomes zeros and is counted.
 __global__ void __launch_bounds__(block_threads) load_lines(const cf32* in,
@@ -145,11 +158,11 @@ private:
         d_length = length;
     }
 
-    // Batches of 1, 4, 16, ... lines, as large as wanted and as memory allows: lines too
-    // long for a big batch are done in smaller ones. Only one line must fit.
+    // Batches of 1, 2, 8, 32, ... lines, as large as wanted and as memory allows: lines
+    // too long for a big batch are done in smaller ones. Only one line must fit.
     void plan()
     {
-        d_length = line_fft_length(d_params.samples_in + d_params.samples_out - 1);
+        d_length = long_fft_length(d_params.samples_in + d_params.samples_out - 1);
         d_before = cuda::upload(input_factors());
         d_after = cuda::upload(output_factors(0, d_params.samples_out));
         d_filter = cuda::upload(filter(d_length, d_params.samples_out));
@@ -158,7 +171,7 @@ private:
         std::size_t total_bytes = 0;
         d_space.memory(free_bytes, total_bytes);
         const std::size_t per_line = d_length * sizeof(cf32);
-        for (int batch = 1; batch <= d_params.max_batch; batch *= 4) {
+        for (int batch = 1; batch <= d_params.max_batch; batch *= batch == 1 ? 2 : 4) {
             if (batch > 1 && batch * per_line > std::min(work_limit, free_bytes / 8))
                 break;
             try {

@@ -258,16 +258,18 @@ std::unique_ptr<line_filter> make_fitting_filter(const cf32* spectrum,
 {
     using maker = std::unique_ptr<line_filter> (*)(
         const cf32*, int, int, int, const line_factors&);
+    // blocks that would have no register left for the addresses of factors
+    constexpr int tight = Factors ? 3 : 4;
     static constexpr maker makers[] = {
         make_if_it_fits<Factors, block_shape<16, 16, 16>, false, 16, 3>,
         make_if_it_fits<Factors, block_shape<8, 12, 6, 4>, false, 16, 3>,
         make_if_it_fits<Factors, block_shape<8, 10, 8, 4>, false, 16, 3>,
-        make_if_it_fits<Factors, block_shape<8, 24, 16>, false, 16, 4>,
+        make_if_it_fits<Factors, block_shape<8, 24, 16>, false, 16, tight>,
         make_if_it_fits<Factors, block_shape<16, 16, 32>, false, 8, 4>,
-        make_if_it_fits<Factors, block_shape<24, 24, 24>, false, 8, 4>,
+        make_if_it_fits<Factors, block_shape<24, 24, 24>, false, 8, tight>,
         make_if_it_fits<Factors, block_shape<16, 10, 8, 8>, false, 8, 3>,
         make_if_it_fits<Factors, block_shape<32, 12, 8, 8>, false, 4, 5>,
-        make_if_it_fits<Factors, block_shape<32, 32, 32>, true, 4, 4>,
+        make_if_it_fits<Factors, block_shape<32, 32, 32>, true, 4, tight>,
         make_if_it_fits<Factors, block_shape<48, 12, 12, 8>, false, 4, 2>,
         make_if_it_fits<Factors, block_shape<32, 20, 8, 8>, false, 4, 3>,
         make_if_it_fits<Factors, block_shape<64, 24, 8, 8>, false, 2, 4>,
