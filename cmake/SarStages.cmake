@@ -8,6 +8,7 @@ set(SAR_STAGES
     doppler_centroid
     bp_accumulator
     polar_format_imager
+    chirp_z
     azimuth_fft
     rcmc
     stolt

@@ -35,6 +35,24 @@ public:
     static std::unique_ptr<line_filter>
     make(const cf32* spectrum, int length, int samples_in, int samples_out);
 
+    /*!
+     * \brief Likewise with factors around it, y = after IDFT(H DFT(before x)): a
+     * chirp-Z transform.
+     *
+     * \param before       a factor of each value of a line, on the host, for each part
+     * \param after        a factor of each value of a result, on the host
+     * \param samples_out  values of a result, all parts together
+     * \param parts        1, or more where \p length has no room for a result: it is made
+     *                     in parts of ceil(samples_out / parts), from the same line
+     */
+    static std::unique_ptr<line_filter> make_with_factors(const cf32* spectrum,
+                                                          const cf32* before,
+                                                          const cf32* after,
+                                                          int length,
+                                                          int samples_in,
+                                                          int samples_out,
+                                                          int parts);
+
     //! Enqueues; \p in and \p out must not overlap.
     virtual void run(const cf32* in,
                      cf32* out,

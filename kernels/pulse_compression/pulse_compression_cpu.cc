@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
+#include "../core/double_fft.h"
 #include "../core/errors.h"
 #include "../core/parallel_for.h"
 #include "../core/range_doppler.h"
@@ -27,53 +28,6 @@ complex_double turn(double cycles)
 cf32 to_cf32(complex_double v)
 {
     return { static_cast<float>(v.real()), static_cast<float>(v.imag()) };
-}
-
-//! Forward DFT in double for lengths with small factors: the filter is made once and
-//! rounded once. \p roots holds exp(-j 2 pi i / roots.size()).
-void transform(const complex_double* in,
-               complex_double* out,
-               int n,
-               int stride,
-               const std::vector<complex_double>& roots)
-{
-    if (n == 1) {
-        *out = *in;
-        return;
-    }
-    int p = 2;
-    while (n % p)
-        ++p;
-    const int m = n / p;
-    for (int r = 0; r < p; ++r)
-        transform(in + static_cast<std::ptrdiff_t>(r) * stride,
-                  out + r * m,
-                  m,
-                  stride * p,
-                  roots);
-    const std::size_t step = roots.size() / n;
-    std::vector<complex_double> v(p);
-    for (int k = 0; k < m; ++k) {
-        for (int r = 0; r < p; ++r)
-            v[r] = out[r * m + k];
-        for (int q = 0; q < p; ++q) {
-            complex_double sum = 0;
-            for (int r = 0; r < p; ++r)
-                sum += v[r] * roots[static_cast<std::size_t>(r) * (k + q * m) % n * step];
-            out[q * m + k] = sum;
-        }
-    }
-}
-
-std::vector<complex_double> spectrum_of(const std::vector<complex_double>& x)
-{
-    const int n = static_cast<int>(x.size());
-    std::vector<complex_double> roots(n);
-    for (int i = 0; i < n; ++i)
-        roots[i] = turn(-static_cast<double>(i) / n);
-    std::vector<complex_double> out(n);
-    transform(x.data(), out.data(), n, 1, roots);
-    return out;
 }
 
 //! A pulse at the sampling instants: sample i is at (first + i) / fs from the reference.
@@ -118,7 +72,7 @@ filter_of(const pulse_compression_params& params, const sampled_pulse& pulse, in
         const int at = pulse.first + i;
         padded[at < 0 ? at + length : at] = pulse.samples[i];
     }
-    const std::vector<complex_double> q = spectrum_of(padded);
+    const std::vector<complex_double> q = double_fft(padded);
 
     const bool weighted = params.weighting.kind() != window_kind::rect;
     const double band = acq.bandwidth_hz() / acq->sample_rate_hz; // cycles a sample

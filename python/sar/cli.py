@@ -136,7 +136,7 @@ def _target(text):
 # Options of reading that open_recording() has under the same name.
 READING = ("meta", "datatype", "positions", "clock_offset_s", "lever_arm_m", "swap_iq", "conjugate",
            "channel", "channels", "real", "iq_files", "capture", "header_bytes", "autofocus",
-           "subtract_mean", "keep_standstill")
+           "subtract_mean", "keep_standstill", "frequency_response")
 
 
 def _reading(p, many=True):
@@ -178,7 +178,9 @@ def _reading(p, many=True):
                    "files (range and phase together)")
     g.add_argument("--subtract-mean", action=argparse.BooleanOptionalAction, default=None,
                    help="subtract the mean line, which removes what does not move (default: only "
-                   "for the rail set)")
+                   "for the rail set and planar scans)")
+    g.add_argument("--frequency-response", metavar="FILE", help="of the radar, taken off lines over "
+                   "frequency: columns frequency_hz, phase_rad, magnitude (gr_sar response)")
     g.add_argument("--keep-standstill", action="store_true",
                    help="rail set: keep scans before and after the run")
     g.add_argument("--start", metavar="N|Ts", help="first pulse, or time such as 3.9s")
@@ -508,6 +510,14 @@ def do_plot(args):
     return 0
 
 
+def do_response(args):
+    from .frequency_response import run
+
+    for sentence in run(args, _open):
+        _say(args, "  " + sentence)
+    return 0
+
+
 def do_convert(args):
     from .describe import convert
 
@@ -715,6 +725,18 @@ def parser():
     s = add("calibrate", do_calibrate, "measure the delay of a radio, in recordings or live",
             calibrate.TEXT, calibrate.EPILOG)
     calibrate.add_arguments(s, _setting)
+
+    s = add("response", do_response, "measure the response of a radar over frequency",
+            "From a recording of one strong point at a known range, for lines over frequency "
+            "(stepped frequency, FMCW).",
+            "examples:\n  gr_sar response corner.sigmf-meta --range 1.234 -o response.csv\n"
+            "  gr_sar focus scan.npy -o out --frequency-response response.csv")
+    _reading(s, many=False)
+    s.add_argument("-o", "--output", required=True, metavar="CSV", help="file to write")
+    g = s.add_mutually_exclusive_group(required=True)
+    g.add_argument("--range", type=float, metavar="M", help="slant range of the point")
+    g.add_argument("--target", type=_target, metavar="X,Y,Z", help="place of the point, for a "
+                   "recording with positions")
 
     s = add("demo", do_demo, "simulate, focus and measure: the first thing to run")
     s.add_argument("-o", "--output", default="out/demo", help="folder (default %(default)s)")

@@ -34,6 +34,11 @@ def rail():
 
 
 @pytest.fixture
+def planar_scan():
+    return _set("kband_planar_scan")
+
+
+@pytest.fixture
 def radarsat():
     return _set("radarsat1_vancouver")
 

@@ -10,7 +10,8 @@ Content counts more than names: a WAV file without its suffix is a WAV file.
 import os
 from typing import Callable, NamedTuple, Optional, Tuple
 
-from . import gotcha_files, npy_files, p440_files, sigmf_files, ti_files, wav_files
+from . import (gotcha_files, npy_files, p440_files, planar_scan_files, sigmf_files, ti_files,
+               wav_files)
 from .recordings import RecordingError
 from .samples import bytes_of, data_type, iq_pair
 
@@ -158,6 +159,8 @@ FORMATS = (
     file_format("wav", "a WAV file", ("channel", "real", "meta"),
                 lambda n: wav_files.is_wav(n.head()),
                 lambda n: wav_files.open_wav(n.store, **n.take("channel", "real"))),
+    file_format("planar_scan", "a planar scan", (), planar_scan_files.matches,
+                read=planar_scan_files.read),
     file_format("npy", "a NumPy file", ("real", "meta"),
                 lambda n: n.head().startswith(npy_files.MAGIC),
                 lambda n: npy_files.open_npy(n.store, **n.take("real"))),

@@ -19,7 +19,8 @@ IN_PHASE = ("i", "re", "real", "inphase", "in_phase")
 QUADRATURE = ("q", "im", "imag", "quadrature")
 
 
-def _header(store):
+def header(store):
+    """(shape, in Fortran order, data type, place of the first value) of the first array."""
     f = io.BytesIO(bytes(store.read(0, min(store.size, 1 << 16))))
     try:
         version = npy.read_magic(f)
@@ -30,7 +31,7 @@ def _header(store):
     return shape, fortran, dtype, f.tell()
 
 
-def _component(dtype, name):
+def component_of(dtype, name):
     """SigMF's letters and order of a NumPy type, such as ("r", "i16_le")."""
     kind, width = dtype.kind, 8 * dtype.itemsize
     if kind == "c":
@@ -45,7 +46,7 @@ def _component(dtype, name):
 
 def open_npy(store, *, real=False):
     name = store.name
-    shape, fortran, dtype, start = _header(store)
+    shape, fortran, dtype, start = header(store)
     notes, swapped, block = [], False, None
     bytes_each = dtype.itemsize
     if dtype.names:
@@ -57,12 +58,12 @@ def open_npy(store, *, real=False):
                 or parts[0] != parts[1] or bytes_each != 2 * parts[0].itemsize):
             raise RecordingError(f"{name} holds records of {dtype}; expected two fields of one "
                                  "type, I and Q")
-        letter, component = _component(parts[0], name)
+        letter, component = component_of(parts[0], name)
         if letter == "c":
             raise RecordingError(f"{name} holds records of {dtype}; expected real I and Q")
         letter = "c"
     else:
-        letter, component = _component(dtype, name)
+        letter, component = component_of(dtype, name)
         if letter == "r" and len(shape) in (2, 3) and shape[-1] == 2 and not (
                 real and len(shape) == 2):
             letter, shape = "c", shape[:-1]

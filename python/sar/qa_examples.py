@@ -179,6 +179,72 @@ def test_radarsat(tmp_path, radarsat, scene, contrast):
     assert part.max() / np.median(part) > 200
 
 
+# What a wavenumber former of transforms over the plane makes of the block's mean magnitude, with and
+# without the radar's own phase taken off. A mean over the aperture, which back-projection makes, is
+# less by N k0 dx dy / (2 pi z): the phase at a depth z is stationary over an area of that inverse.
+@pytest.mark.parametrize("depth_m,calibrated,measured", [
+    (0.09, 30.4e3, 17.0e3), (0.10, 38.3e3, 16.2e3), (0.12, 32.1e3, 7.9e3)])
+def test_kband_planar_scan(tmp_path, planar_scan, depth_m, calibrated, measured):
+    """The block at three depths: as bright as it should be, by half without the radar's own phase,
+    and with its outline."""
+    means = []
+    for reading in (None, "{}"):
+        folder = tmp_path / str(len(means))
+        folder.mkdir()
+        # the part of the scene with the block, which lies in rows 57 to 85, columns 60 to 88
+        changes = [("depth_m", "value", str(depth_m)), ("grid", "rows", "70"), ("grid", "cols", "68"),
+                   ("grid", "point_m", "[0.105 + 0.105, 0.222, depth_m]")]
+        if reading:
+            changes.append(("reading", "value", reading))
+        out = compile_and_run("12_kband_planar_scan.grc", folder, "-b", "cpu", "-d", planar_scan,
+                              changes=changes)
+        image = np.abs(np.load(out / "planar_scan.npy"))
+        assert image.shape == (70, 68)
+        # rows 35 to 104, columns 40 to 107 of the positions: the block's rows 45 to 94, columns 50 to 97
+        block = image[10:60, 10:58].mean()
+        k0 = 4 * np.pi * 24.2e9 / 299792458
+        means.append(block * 187 * 144 * 11 * k0 * 0.003**2 / (2 * np.pi * depth_m))
+        # the profile: the scene at 106 mm, and 330 mm behind it modulo 375 mm
+        profile = np.load(out / "depth.npy").mean(axis=0)
+        assert 2 * profile.argmax() == pytest.approx(61 if reading else 106, abs=8)
+        if reading:
+            break
+        # edges: the change across them stands out of the change along lines beside them
+        steps = [np.abs(np.diff(image, axis=a)).mean(axis=1 - a) for a in (0, 1)]
+        for step, first, edges in ((steps[0], 35, (170, 255)), (steps[1], 40, (180, 265))):
+            x_mm = 3 * (first + 0.5 + np.arange(len(step)))
+            for edge in edges:
+                near = step[np.abs(x_mm - edge) <= 9].max()
+                outside = step[(x_mm < edges[0] - 15) | (x_mm > edges[1] + 15)]
+                assert near > 2.5 * np.median(outside), (edge, near, np.median(outside))
+    assert means[0] == pytest.approx(calibrated, rel=0.06)
+    # what is out of phase is not quite the same sum over another aperture
+    assert means[1] == pytest.approx(measured, rel=0.18)
+
+
+def test_p440_rail(tmp_path, rail):
+    """Reflectors where they are; without the bias as sharp and elsewhere; with a wrong clock smeared."""
+    truth = ((2.204, -3.874), (2.329, 1.038))
+    found = {}
+    for name, changes in (("as it is", []), ("bias", [("bias_m", "value", "0")]),
+                          ("clock", [("clock_offset_s", "value", "9.08")])):
+        folder = tmp_path / name.replace(" ", "_")
+        folder.mkdir()
+        out = compile_and_run("13_p440_rail.grc", folder, "-b", "cpu", "-d", rail, changes=changes)
+        image = np.load(out / "p440_rail.npy")
+        assert image.shape == (476, 250)
+        found[name] = [place_of_peak(image, 0.02, -(y + 1.25), x - 2.5, 0.8) for x, y in truth]
+    for (row, col, _), (x, y), seen in zip(found["as it is"], truth, ((2.18, -3.96), (2.20, 1.14))):
+        assert np.hypot(col + 2.5 - seen[0], -row - 1.25 - seen[1]) < 0.05
+        assert np.hypot(col + 2.5 - x, -row - 1.25 - y) < 0.2
+    for (row, col, peak), seen, (_, _, sharp) in zip(found["bias"], ((2.62, -4.12), (2.66, 1.26)),
+                                                     found["as it is"]):
+        assert np.hypot(col + 2.5 - seen[0], -row - 1.25 - seen[1]) < 0.05
+        assert abs(20 * np.log10(peak / sharp)) < 1.5
+    for (_, _, peak), (_, _, sharp) in zip(found["clock"], found["as it is"]):
+        assert peak < 0.5 * sharp
+
+
 @pytest.mark.parametrize("backend", ["cpu", "emulated"])
 def test_display(tmp_path, backend):
     """The flowgraph with a window, drawn off the screen, until it is told to end."""

@@ -817,7 +817,7 @@ def test_kinds_cover_the_table(tmp_path):
     for path, options in made.values():
         paths = [path] if isinstance(path, str) else path
         found.add(formats.recognise(paths, options)[0].name)
-    others = {"gotcha", "p440", "not read"}  # in qa_recordings.py, and below
+    others = {"gotcha", "p440", "planar_scan", "not read"}  # in qa_recordings.py, qa_planar_scan.py, below
     assert found == {f.name for f in formats.FORMATS} - others
 
 
@@ -1432,7 +1432,8 @@ def test_the_page_says_what_is_read(tmp_path):
     for command in re.findall(r"`(gr_sar [^`]*)`", text):
         words = shlex.split(command.replace("FILE", "x.wav").replace("\\|", "|").split("|")[-1])
         if len(words) > 2:
-            assert cli.parser().parse_args(words[1:]).command in ("info", "convert", "focus")
+            assert cli.parser().parse_args(words[1:]).command in ("info", "convert", "focus",
+                                                                       "response")
 
 
 def test_captures_of_the_page_fit_the_schema(tmp_path):

@@ -196,6 +196,7 @@ class Recording:
         self._first = 0            # pulse of the file that pulse 0 is
         self._mean = None          # line subtracted from every line
         self._weights = None       # amplitude of each pulse
+        self._response = None      # of the radar over frequency, which lines are divided by
         self.stream = None         # sample_stream that the lines are cut from
         self.pulses_before = 0     # pulses of the file in front of it, which it numbers, too
         self.kept = None           # (data type, scale, reader) that lose nothing, see exact()
@@ -227,6 +228,8 @@ class Recording:
         """Lines start .. stop-1, complex64 (stop - start, samples); read when asked for."""
         stop = self.num_pulses if stop is None else min(stop, self.num_pulses)
         lines = self._read(self._first + start, self._first + stop)
+        if self._response is not None:
+            lines = lines / self._response
         if self._mean is not None:
             lines = lines - self._mean
         if self._weights is not None:
@@ -240,7 +243,8 @@ class Recording:
     def exact(self):
         """(SigMF data type, scale, batches) that keep each sample to the last bit, or None when
         the lines are no longer the samples of the file."""
-        if self.kept is None or self._mean is not None or self._weights is not None:
+        if self.kept is None or any(
+                v is not None for v in (self._mean, self._weights, self._response)):
             return None
         name, scale, read = self.kept
         first, total = self._first, self.num_pulses
@@ -270,6 +274,18 @@ class Recording:
         r._first = self._first + start
         r.notes, r.hints, r.used = list(self.notes), dict(self.hints), dict(self.used)
         return r
+
+    def divide_by(self, response):
+        """Take off the radar's own response over frequency: a file, or a number a sample
+        (frequency_response.py)."""
+        from . import frequency_response
+
+        h = frequency_response.of(response, self.acq)
+        self._response = h if self._response is None else self._response * h
+        name = response if isinstance(response, (str, os.PathLike)) else "given"
+        self.used["frequency_response"] = str(name)
+        self.notes.append(f"the frequency response ({os.path.basename(str(name))}) is taken off "
+                          "each line")
 
     def subtract_mean(self):
         """Remove what does not move: the mean line of the pulses from every line."""
@@ -348,7 +364,7 @@ def open_recording(path, *, swap_iq=False, conjugate=False, subtract_mean=None,
                    stop_s=None, keep_standstill=False, azimuth_window="rect", autofocus=False,
                    positions=None, meta=None, datatype=None, channel=None, channels=None,
                    real=False, iq_files=False, capture=None, header_bytes=0, ti=None,
-                   intermediate_frequency_hz=None, **fields):
+                   intermediate_frequency_hz=None, frequency_response=None, **fields):
     """Open a recording; returns a Recording.
 
     path            file, list of files of one aperture, folder (P440 rail set), "-" for
@@ -356,7 +372,8 @@ def open_recording(path, *, swap_iq=False, conjugate=False, subtract_mean=None,
                     says what is read
     swap_iq         exchange I and Q, as recordings of the other convention need
     conjugate       change the sign of Q
-    subtract_mean   subtract the mean line; default: only for real-valued impulse data
+    subtract_mean   subtract the mean line; default: for impulse data of the rail set and for
+                    planar scans only
     clock_offset_s  navigation time minus radar time, s
     lever_arm_m     antenna minus navigation point: along track, right, up, m
     start, stop     pulses to use; start_s, stop_s the same in seconds of pulse time
@@ -374,6 +391,8 @@ def open_recording(path, *, swap_iq=False, conjugate=False, subtract_mean=None,
     header_bytes    of a raw file, before the samples
     ti              parameters of a capture by TI's DCA1000, a dict; ti_files.py
     intermediate_frequency_hz  real samples: the frequency that stands for the carrier
+    frequency_response  of the radar, that lines over frequency are divided by: a file, or a
+                    complex number a sample; frequency_response.py
     fields          parameters of sar.acquisition that override the file's: prf_hz=...
 
     Raises RecordingError with a sentence, OSError for unreadable files.
@@ -398,12 +417,14 @@ def open_recording(path, *, swap_iq=False, conjugate=False, subtract_mean=None,
     else:
         rec = found.read(named, fields, options)
     if subtract_mean is None:
-        subtract_mean = rec.kind == "p440"
+        subtract_mean = rec.kind in ("p440", "planar_scan")
     if clock_offset_s is not None and "clock_offset_s" not in rec.used:
         rec.notes.append(f"clock offset {clock_offset_s} s has no effect: no navigation record "
                          "with times is used")
     rec.paths = paths  # as the user named them
     _turn(rec, swap_iq, conjugate)
+    if frequency_response is not None:
+        rec.divide_by(frequency_response)
     rec.used["range_bias_m"] = rec.acq.range_bias_m
 
     if not keep_standstill and "standstill" in rec.hints:

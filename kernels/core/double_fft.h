@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+#pragma once
+
+#include "api.h"
+#include <complex>
+#include <vector>
+
+namespace gr {
+namespace sar {
+
+/*!
+ * \brief DFT in double, X[k] = sum_n x[n] exp(-j 2 pi k n / N), for tables that are made
+ * once and rounded once. Any N; fast for those with small factors.
+ */
+SAR_KERNEL_API std::vector<std::complex<double>>
+double_fft(const std::vector<std::complex<double>>& x);
+
+} // namespace sar
+} // namespace gr
