@@ -755,7 +755,7 @@ BOOST_AUTO_TEST_CASE(stamps_that_cannot_be_true)
         const double t = 0.25 + samples / fs;
         return radio_time{ 100, t };
     };
-    for (const bad& b : { bad{ { 0, 0 }, "stands at 0" },
+    for (const bad& b : { bad{ { 0, 0 }, "time does not go back" },
                           bad{ { 0, -1e-9 }, "fraction from 0 to 1" },
                           bad{ { ~0ull, 0.99 }, "expected seconds" },
                           bad{ at(1000), "time does not go back" } }) {
@@ -801,6 +801,54 @@ BOOST_AUTO_TEST_CASE(stamps_that_cannot_be_true)
                        g->tell({ std::nullopt, fs * 1.01, std::nullopt, false, {} });
                    }),
                    "rx_rate"));
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_that_begins_at_0_is_a_clock)
+{
+    for (const bool automatic : { false, true }) {
+        auto p = scheduled(100, 500);
+        if (automatic)
+            p.alignment = framer_alignment::automatic;
+        p.start = radio_time{ 0, 750.25 / fs };
+        auto f = kernel::pulse_framer::make(p);
+        radio r;
+        r.start = { 0, 0 };
+        r.samples = 100 * 500;
+        r.losses = { { 20000, 1700, radio::sign::time } };
+        const auto lines = r.run(*f);
+        BOOST_TEST(f->status().alignment == "scheduled");
+        BOOST_TEST(f->status().rejected_stamps == 0);
+        BOOST_TEST(f->status().lost_samples == 1700);
+        in_order(lines);
+        BOOST_TEST(lines.front().facts.pulse == 0);
+        BOOST_TEST(worst(lines, [](std::int64_t n) { return 750.25L + n * 500.0L; }) <
+                   0.02);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(pulses_that_were_not_sent_are_holes)
+{
+    for (const bool measured : { false, true }) {
+        auto p = scheduled(100, 500);
+        if (measured)
+            p = pulse_framer_params{ acquisition(fields(300, fs / 1000)) };
+        auto f = kernel::pulse_framer::make(p);
+        f->not_sent(7, 7);
+        f->not_sent(20, 24);
+        f->not_sent(3, 2); // nothing
+        radio r;
+        r.stamps = false;
+        r.samples = measured ? 60 * 1000 : 60 * 500;
+        if (measured)
+            r.main = pulses(p.acq, 10.5, 1000, [](std::int64_t) { return cd(1); });
+        const auto lines = r.run(*f);
+        in_order(lines);
+        const std::vector<std::int64_t> gone{ 7, 20, 21, 22, 23, 24 };
+        BOOST_TEST(numbers(lines, false) == gone, boost::test_tools::per_element());
+        BOOST_TEST(f->status().lost == gone.size());
+        BOOST_TEST(f->status().filled == gone.size());
+        BOOST_TEST(f->status().gaps == 0);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(phase_and_delay_that_drift_are_taken_off)
