@@ -171,7 +171,7 @@ bool line_block::give_line(inputs& in, int lines, gr_vector_void_star& output_it
         double* f = static_cast<double*>(output_items[port]) +
                     static_cast<std::size_t>(lines) * framed_line::facts;
         const double values[framed_line::facts] = { static_cast<double>(line.pulse),
-                                                    line.time_s,
+                                                    clock_offset_s() + line.time_s,
                                                     static_cast<double>(line.flags),
                                                     line.jitter_samples,
                                                     line.amplitude,
@@ -260,7 +260,7 @@ void line_block::put_frame_tag(const framed_line& line, std::uint64_t item)
         .put("spacing_m", acq.compressed_axis(1).spacing_m)
         .put("doppler_centroid_hz", acq.centroid_coefficients())
         .put("domain", "raw")
-        .put("time_s", line.time_s)
+        .put("time_s", clock_offset_s() + line.time_s)
         .put("pulse", static_cast<std::uint64_t>(line.pulse))
         .put("first_line", d_stretch)
         .put("continues", d_stretch > 0)

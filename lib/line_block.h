@@ -68,6 +68,8 @@ protected:
     //! What stop() says.
     void sum_up();
 
+    //! Of the radio's clock, where the framer counts from the first sample.
+    virtual double clock_offset_s() const { return 0; }
     // what a block adds to its report: fields, a sentence, and whether it is bad news
     virtual void add_fields(frame_tag&) const {}
     virtual bool add_words(std::vector<std::string>&) { return false; }
