@@ -374,6 +374,7 @@ private:
     trend d_phase;
     std::int64_t d_detect = 0; // next to look for
     std::int64_t d_search = 0; // from where to acquire
+    std::int64_t d_needs = 0;  // a pulse is looked for again when this sample is there
     int d_misses = 0;
     std::deque<found_pulse> d_found;
     std::deque<edge> d_edges;
@@ -755,6 +756,7 @@ void framer::open()
     const std::int64_t u = end_of_buffer() + d_after.lost;
     d_rotated += d_after.lost;
     d_first = d_segment = u;
+    d_needs = 0;
     d_main.clear();
     d_ref.clear();
     d_skip = 0;
@@ -793,6 +795,7 @@ void framer::shift(std::int64_t samples)
     d_segment += samples;
     d_search += samples;
     d_slip += samples;
+    d_needs = 0;
     d_status.lost_samples += samples;
     if (d_loose)
         d_base.fraction_s -= static_cast<double>(samples) / d_fs;
@@ -1178,6 +1181,9 @@ bool framer::acquire()
 
 void framer::detect_measured()
 {
+    if (end_of_buffer() < d_needs && !d_closing)
+        return;
+    d_needs = 0;
     const int m = d_arrival->replica_samples();
     for (;;) {
         if (!d_numbered || d_adrift) {
@@ -1222,8 +1228,10 @@ void framer::detect_measured()
         low = std::max(d_segment, t.whole - wide);
         high = t.whole + wide + m;
         if (high > end_of_buffer()) {
-            if (!d_closing)
+            if (!d_closing) {
+                d_needs = high;
                 return;
+            }
             miss(n);
             continue;
         }
@@ -1245,8 +1253,10 @@ void framer::detect_measured()
         low = next.whole - half - guard;
         high = next.whole + half + 1 + m + guard;
         if (high > end_of_buffer()) {
-            if (!d_closing)
+            if (!d_closing) {
+                d_needs = high;
                 return;
+            }
             miss(n);
             continue;
         }

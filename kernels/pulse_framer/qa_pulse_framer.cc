@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <random>
@@ -824,6 +825,43 @@ BOOST_AUTO_TEST_CASE(a_clock_that_begins_at_0_is_a_clock)
         BOOST_TEST(worst(lines, [](std::int64_t n) { return 750.25L + n * 500.0L; }) <
                    0.02);
     }
+}
+
+BOOST_AUTO_TEST_CASE(a_long_pulse_that_is_late_is_looked_for_once)
+{
+    // 46 samples behind its schedule: until the next one confirms that, 100 000 samples
+    // come in pieces of 2000, and a search over them all takes as long as all the rest
+    const auto took_s = [](double late) {
+        auto fields_of = fields(60000, fs / 100000);
+        fields_of.pulse_length_s = 50000 / fs;
+        fields_of.chirp_rate_hz_per_s = 0.6 * fs / fields_of.pulse_length_s;
+        pulse_framer_params p{ acquisition(fields_of) };
+        p.alignment = framer_alignment::scheduled;
+        p.correct = framer_correction::delay;
+        auto f = kernel::pulse_framer::make(p);
+        std::vector<cf32> x(400000, cf32{ 0, 0 });
+        const std::vector<cf32> sent = transmitted_pulse(p.acq);
+        for (int n = 0; n < 4; ++n)
+            std::copy_n(sent.begin(),
+                        std::min<std::size_t>(sent.size(), 100000 - late),
+                        x.begin() + n * 100000 + static_cast<int>(late));
+        const std::clock_t begin = std::clock(); // of the processor, however busy it is
+        std::vector<cf32> line(60000);
+        framed_line facts;
+        int lines = 0;
+        for (int u = 0; u < 400000;) {
+            u += f->feed(
+                x.data() + u, nullptr, nullptr, std::min(2000, 400000 - u), u / fs);
+            while (f->next(facts, line.data()))
+                ++lines;
+        }
+        BOOST_TEST(lines >= 2);
+        return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    };
+    const double on_time = took_s(0);
+    const double late = took_s(46);
+    BOOST_TEST_MESSAGE("on time " << on_time << " s, late " << late << " s");
+    BOOST_TEST(late < 10 * on_time);
 }
 
 BOOST_AUTO_TEST_CASE(pulses_that_were_not_sent_are_holes)
