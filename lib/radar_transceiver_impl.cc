@@ -7,6 +7,7 @@
 #include <gnuradio/sar/kernel/core/constants.h>
 #include <gnuradio/sar/kernel/core/errors.h>
 #include <gnuradio/sar/kernel/core/pulse_arrival.h>
+#include <limits>
 
 namespace gr {
 namespace sar {
@@ -153,7 +154,8 @@ radar_transceiver_impl::radar_transceiver_impl(
       d_transceiver(std::move(transceiver)),
       d_room(static_cast<std::size_t>(
           std::max(settings.buffer_s * framing.acq->sample_rate_hz,
-                   3 * framing.pri_samples + 65536)))
+                   3 * framing.pri_samples + 65536))),
+      d_waits(d_radio->waits())
 {
     set_tag_propagation_policy(TPP_DONT);
     register_status();
@@ -220,7 +222,11 @@ bool radar_transceiver_impl::start()
 
 void radar_transceiver_impl::stop_radio() noexcept
 {
-    d_stop = true;
+    {
+        const std::lock_guard<std::mutex> guard(d_queue_lock);
+        d_stop = true;
+    }
+    d_less.notify_one();
     if (d_thread.joinable())
         d_thread.join();
 }
@@ -248,20 +254,28 @@ bool radar_transceiver_impl::stop()
 // ---- the radio's thread
 // ---------------------------------------------------------------------------------
 
+//! Samples that find room; of a radio that waits for its reader, once there is some.
+std::int64_t radar_transceiver_impl::room()
+{
+    std::unique_lock<std::mutex> lock(d_queue_lock);
+    if (d_waits)
+        d_less.wait(lock, [this] { return d_stop || d_waiting < d_room; });
+    // what is read then is taken, however much it is
+    return d_waits
+               ? std::numeric_limits<std::int64_t>::max()
+               : static_cast<std::int64_t>(d_room) - static_cast<std::int64_t>(d_waiting);
+}
+
 void radar_transceiver_impl::serve_radio() noexcept
 {
     std::string error;
     try {
         d_transceiver->start(host_s());
         while (!d_stop) {
-            std::int64_t room;
-            {
-                const std::lock_guard<std::mutex> guard(d_queue_lock);
-                room = static_cast<std::int64_t>(d_room) -
-                       static_cast<std::int64_t>(d_waiting);
-            }
-            const double now = host_s();
-            const auto got = d_transceiver->step(now, read_timeout_us, room);
+            const std::int64_t free = room();
+            if (d_stop)
+                break;
+            const auto got = d_transceiver->step(host_s(), read_timeout_us, free);
             auto not_sent = d_transceiver->not_sent();
             auto said = d_transceiver->notices();
             const transceiver_status status = d_transceiver->status();
@@ -349,6 +363,7 @@ bool radar_transceiver_impl::next_piece()
     d_piece = std::move(d_queue.front());
     d_queue.pop_front();
     d_waiting -= d_piece.samples.size();
+    d_less.notify_one();
     return true;
 }
 

@@ -49,6 +49,7 @@ private:
         std::size_t used = 0;
     };
 
+    std::int64_t room();
     void serve_radio() noexcept;
     void stop_radio() noexcept;
     double host_s() const;
@@ -67,12 +68,14 @@ private:
     std::unique_ptr<kernel::radar_transceiver> d_transceiver; // of the radio's thread
     const std::size_t d_room;                                 // samples that may wait
 
+    const bool d_waits; // as the radio does
+
     std::thread d_thread;
     std::atomic<bool> d_stop{ false };
     std::chrono::steady_clock::time_point d_begin;
 
     mutable std::mutex d_queue_lock; // of what follows
-    std::condition_variable d_more;
+    std::condition_variable d_more, d_less;
     std::deque<piece> d_queue;
     std::size_t d_waiting = 0;  // samples in it
     std::vector<piece> d_spare; // whose memory is used again

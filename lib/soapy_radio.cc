@@ -179,6 +179,11 @@ public:
     outcome receiver_status() override { return status(*d_rx, d_rx_stream); }
     outcome transmitter_status() override { return status(d_sender, d_tx_stream); }
 
+    bool waits() const override
+    {
+        return d_rx->getDriverKey() == "sarsim" && d_rx->readSetting("pace") == "fast";
+    }
+
     std::map<std::string, std::string> key() const override
     {
         std::map<std::string, std::string> k;

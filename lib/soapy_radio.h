@@ -14,6 +14,8 @@ namespace sar {
 class known_radio : public transceiver_radio
 {
 public:
+    //! It stands still while nobody reads: late is not lost (a simulation).
+    virtual bool waits() const = 0;
     //! Fields of a calibration's key, as text; see docs/delay_calibration.schema.json.
     virtual std::map<std::string, std::string> key() const = 0;
 };

@@ -396,7 +396,9 @@ def test_uhd_bursts(tmp_path):
     for a, b, peak in points_of(image, RAIL, 225, 1, 0.1):
         assert abs(a) <= 1 and abs(b) <= 1 and peak == pytest.approx(0.7, rel=0.05)
     said = (tmp_path / "printed.txt").read_text()
-    assert "transmit timed" in said and re.search(r"the start offset is 165\.\d+ samples", said)
+    assert "transmit timed" in said
+    offset = float(re.search(r"the start offset is ([\d.]+) samples", said)[1])
+    assert offset == pytest.approx(165, abs=0.05)
     assert "pulse 0 left at 0.15" in said
 
 
@@ -406,7 +408,7 @@ def test_two_hackrf(tmp_path):
     for a, b, peak in points_of(image, RAIL, 225, 1, 0.1):
         assert abs(a) <= 3 and abs(b) <= 2 and peak == pytest.approx(0.7, rel=0.15)
     said = (tmp_path / "printed.txt").read_text()
-    assert re.search(r"-?(19|20|21) ppm", said) and "transmit stream" in said
+    assert "transmit stream" in said and "alignment leakage" in said
 
 
 def test_two_hackrf_is_one_too_few(tmp_path):

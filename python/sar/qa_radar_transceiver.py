@@ -1,12 +1,10 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """radar_transceiver on the simulated radar, with the faults of real radios by profile; what it says
 is held against the truth that sarsim writes beside. What a driver does wrong, call by call:
-qa_radar_transceiver.cc."""
+qa_radar_transceiver.cc. A build without SoapySDR: lib/qa_no_soapy.cc."""
 
 import json
 import math
-import os
-import subprocess
 import sys
 import threading
 import time
@@ -85,11 +83,15 @@ class Run:
 
 
 def echo_of(lines, acq, amplitude=0.7):
-    """(delay in samples, amplitude) of the target in the mean of lines."""
+    """(delay in samples, amplitude) of the target in the mean of lines; a window keeps the leakage's
+    side lobes away."""
     x = np.mean(lines, 0)
     pulse = np.array(sar.transmitted_pulse(acq))
     n = 1 << int(np.ceil(np.log2(len(x) + len(pulse))))
-    y = np.fft.fft(x, n) * np.conj(np.fft.fft(pulse, n))
+    f = np.fft.fftfreq(n) * acq.sample_rate_hz / acq.bandwidth_hz()
+    window = np.where(abs(f) < 0.5, 0.54 + 0.46 * np.cos(2 * np.pi * f), 0)
+    spectrum = np.fft.fft(pulse, n)
+    y = np.fft.fft(x, n) * np.conj(spectrum) * window
     fine = np.zeros(32 * n, complex)
     fine[:n // 2], fine[-n // 2:] = y[:n // 2], y[-n // 2:]
     y = np.abs(np.fft.ifft(fine))
@@ -97,28 +99,33 @@ def echo_of(lines, acq, amplitude=0.7):
     low = int(32 * (where - 8))
     k = low + int(np.argmax(y[low:low + 512]))
     a, b, c = y[k - 1:k + 2]
-    return (k + 0.5 * (a - c) / (a - 2 * b + c)) / 32, 32 * b / np.sum(np.abs(pulse)**2) / amplitude
+    energy = np.sum(np.abs(spectrum)**2 * window) / n
+    return (k + 0.5 * (a - c) / (a - 2 * b + c)) / 32, 32 * b / energy / amplitude
 
 
-def in_place(run, good=None, tolerance=0.05):
-    """The target is where it was put, in lines that are no holes."""
+def in_place(run, good=None, cells=0.05):
+    """The target is where it was put, in lines that are no holes, to a part of a range cell."""
     lines = run.lines
     good = np.setdiff1d(np.arange(len(lines)), run.holes) if good is None else good
     where = 2 * TARGET_M / sar.speed_of_light * run.acq.sample_rate_hz
     delay, amplitude = echo_of(lines[good], run.acq)
-    assert abs(delay - where) < tolerance, (delay, where)
+    cell = run.acq.sample_rate_hz / run.acq.bandwidth_hz()
+    assert abs(delay - where) < cells * cell, (delay, where)
     assert amplitude == pytest.approx(0.03, rel=0.1)
+
+
+def same_radio(args):
+    """Another device on the radio of these arguments: Python closes it when it is gone."""
+    given = dict(a.split("=", 1) for a in args.split(","))
+    return SoapySDR.Device({k: given[k] for k in ("driver", "id", "profile")})
 
 
 def is_off(args):
     """Nothing is transmitted any more, and the streams are free for others."""
-    radio = SoapySDR.Device(args)
-    try:
-        for side in (SoapySDR.SOAPY_SDR_RX, SoapySDR.SOAPY_SDR_TX):
-            radio.closeStream(radio.setupStream(side, SoapySDR.SOAPY_SDR_CF32, [0]))
-        return not radio.readGPIO("MAIN") & 6
-    finally:
-        SoapySDR.Device.unmake(radio)
+    radio = same_radio(args)
+    for side in (SoapySDR.SOAPY_SDR_RX, SoapySDR.SOAPY_SDR_TX):
+        radio.closeStream(radio.setupStream(side, SoapySDR.SOAPY_SDR_CF32, [0]))
+    return not radio.readGPIO("MAIN") & 6
 
 
 # ---- each way to transmit ---------------------------------------------------------------
@@ -168,7 +175,7 @@ def test_every_start_is_measured(tmp_path):
     for seed in range(20):
         args, truth = device(tmp_path, "pluto", seed=seed)
         run = Run(args, acq, pulses=24).go()
-        in_place(run, good=np.arange(8, 24), tolerance=0.1 * 4e6 / BAND * RATE / 4e6)
+        in_place(run, good=np.arange(8, 24), cells=0.1)
         e, = events(truth, "transmit")
         offsets.append(e["sample"] + e["delay_samples"])
     assert np.ptp(offsets) > 1000 and len(set(offsets)) == 20
@@ -212,7 +219,7 @@ def test_losses_that_stamps_show_leave_numbered_holes(mode, leakage, tmp_path):
     at = [(2000000, 37000), (2300000, 400)]
     args, truth = device(tmp_path, "b210", loss_mode=mode, leakage_db=leakage,
                          loss_at=";".join(f"{a}:{n}" for a, n in at))
-    more = dict(delay_s=46 / RATE) if leakage == "off" else {}
+    more = dict(delay_s=46 / RATE, correct="none") if leakage == "off" else {}
     run = Run(args, pulses=200, **more).go()
     s, r = run.block.status(), run.block.radio_status()
     want = gone(truth, 0, PRI, run.acq.samples, 200)
@@ -229,8 +236,8 @@ def test_losses_that_stamps_show_leave_numbered_holes(mode, leakage, tmp_path):
 
 def test_losses_without_a_clock(tmp_path):
     """A radio without time says OVERFLOW: how much was lost is found by the pulse and the host."""
-    acq = acquisition(1e6, 2000, length=200, samples=400)
-    args, truth = device(tmp_path, "pluto", pace="real_time", loss_mode="overflow", loss_at="1200000:17000")
+    acq = acquisition(2.5e6, 5000, length=200, samples=400)
+    args, _ = device(tmp_path, "pluto", pace="real_time", loss_mode="overflow", loss_at="3000000:42500")
     run = Run(args, acq, pulses=1000).go()
     assert run.block.radio_status()["overflows"] == 1
     assert run.block.status()["gaps"] == 1 and run.block.status()["silent_gaps"] == 0
@@ -240,18 +247,17 @@ def test_losses_without_a_clock(tmp_path):
     assert abs(delay[0] - delay[1]) < 0.05
 
 
-@pytest.mark.parametrize("profile,settings", [("bladerf", dict(loss_mode="frozen_time")),
-                                              ("pluto", dict(loss_mode="silent"))])
-def test_losses_nobody_tells_of(profile, settings, tmp_path):
-    rate, pri = (4e6, 4000) if profile == "pluto" else (RATE, PRI)
-    acq = acquisition(rate, pri, samples=600)
-    lost = 3 * pri // 10
-    args, _ = device(tmp_path, profile, loss_at=f"{150 * pri}:{lost}", **settings)
-    run = Run(args, acq, pulses=150, transmit="stream").go()
+@pytest.mark.parametrize("profile,mode", [("bladerf", "frozen_time"), ("pluto", "silent")])
+def test_losses_nobody_tells_of(profile, mode, tmp_path):
+    """The pulse comes early; how many were lost the host's clock says, so in real time."""
+    acq = acquisition(2.5e6, 5000, length=200, samples=400)
+    args, _ = device(tmp_path, profile, pace="real_time", loss_mode=mode, loss_at="3000000:1500")
+    run = Run(args, acq, pulses=1000, transmit="cyclic").go()
     s = run.block.status()
-    assert s["silent_gaps"] == 1 and abs(s["lost_samples"] - lost) <= 1
-    assert len(run.holes) <= 2
-    in_place(run, good=np.arange(120, 150))
+    assert s["silent_gaps"] == 1 and len(run.holes) <= 3 + s["lost_samples"] // 5000
+    # to the sample, but for intervals that the host's clock may count under load
+    assert min(s["lost_samples"] % 5000 - 1500, 1500 - s["lost_samples"] % 5000, key=abs) in (-1, 0, 1)
+    in_place(run, good=np.setdiff1d(np.arange(900, 1000), run.holes), cells=0.1)
 
 
 # ---- what the transmitter fails to send ---------------------------------------------------------
@@ -391,12 +397,11 @@ def test_off_when_a_block_behind_fails(tmp_path):
 def test_off_when_the_radio_fails(tmp_path):
     """The streams cannot be had: a sentence, the end, and nothing left on."""
     args, _ = device(tmp_path, "b210")
-    other = SoapySDR.Device(args)
+    other = same_radio(args)
     taken = other.setupStream(SoapySDR.SOAPY_SDR_TX, SoapySDR.SOAPY_SDR_CF32, [0])
     run = Run(args).go(error="streams of")
     assert "open already" in run.block.error()
     other.closeStream(taken)
-    SoapySDR.Device.unmake(other)
     assert is_off(args)
     run.go()  # and once it is free it runs
     in_place(run)
@@ -437,7 +442,7 @@ def calibration(tmp_path, delay_s, **key):
 
 def test_a_calibration_gives_the_delay_where_no_pulse_is_seen(tmp_path):
     args, _ = device(tmp_path, "b210", leakage_db="off")
-    run = Run(args, calibration=calibration(tmp_path, 46 / RATE)).go()
+    run = Run(args, calibration=calibration(tmp_path, 46 / RATE), correct="none").go()
     assert run.block.status()["alignment"] == "scheduled"
     in_place(run)
     with pytest.raises(ValueError, match="calibration.json is no delay calibration"):
@@ -471,9 +476,9 @@ def test_status_has_both(tmp_path):
 
 def test_a_flowgraph_that_is_too_slow_loses_samples_and_nothing_else(tmp_path):
     """The radio is served all the same: what found no room are holes, numbers and ranges stay right."""
-    acq = acquisition(2e6, 2000, length=200, samples=400)
+    acq = acquisition(2.5e6, 2500, length=200, samples=400)
     args, _ = device(tmp_path, "b210", pace="real_time")
-    run = Run(args, acq, pulses=1500, buffer_s=0.05)
+    run = Run(args, acq, pulses=1500, buffer_s=0.05, transmit="cyclic")
 
     class slow(gr.sync_block):
         def __init__(self):
@@ -487,7 +492,8 @@ def test_a_flowgraph_that_is_too_slow_loses_samples_and_nothing_else(tmp_path):
             return len(input_items[0])
 
     run.block.set_max_output_buffer(16)
-    run.tb.connect(run.block, slow())
+    behind = slow()  # the flowgraph alone does not keep a Python block
+    run.tb.connect(run.block, behind)
     run.go()
     r = run.block.radio_status()
     assert r["lost_samples"] > 0 and r["overflows"] == 0
@@ -497,7 +503,7 @@ def test_a_flowgraph_that_is_too_slow_loses_samples_and_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize("length", [1000, 8191, 8192, 10000, 1000000])
-@pytest.mark.parametrize("profile,mode", [("b210", "timed"), ("pluto", "cyclic"), ("hackrf2", "stream")])
+@pytest.mark.parametrize("profile,mode", [("b210", "timed"), ("pluto", "cyclic"), ("lime", "stream")])
 def test_pulses_of_any_length(length, profile, mode, tmp_path):
     """No freeze: lines as long as the pulse and more, in bursts longer than the radio's buffers."""
     pri = 2 * length + 2000
@@ -510,33 +516,6 @@ def test_pulses_of_any_length(length, profile, mode, tmp_path):
     replica = np.array(sar.transmitted_pulse(acq))
     want = run.lines[-1][:length] / replica  # the leakage, LEAK_S after the start
     assert abs(np.mean(want[length // 4:-length // 4])) == pytest.approx(0.7 * 10**(-30 / 20), rel=0.1)
-
-
-def test_without_soapysdr_it_says_so(tmp_path):
-    """The source that stands in for SoapySDR's, compiled and called."""
-    source = os.environ.get("SAR_SOURCE_DIR", "")
-    build = os.environ.get("SAR_BUILD_DIR", "")
-    if not os.path.isdir(os.path.join(source, "lib")) or not os.path.isdir(os.path.join(build, "include")):
-        pytest.skip("no source and build tree here")
-    program = tmp_path / "none.cc"
-    program.write_text('''#include "soapy_radio.h"
-#include <iostream>
-int main() {
-    try { gr::sar::open_soapy_radio({}, 1e6, 1e9, true); }
-    catch (const std::invalid_argument& e) { std::cout << e.what(); return 0; }
-    return 1;
-}''')
-    flags = subprocess.run(["pkg-config", "--cflags", "gnuradio-runtime"], capture_output=True, text=True).stdout.split()
-    done = subprocess.run(["g++", "-std=c++17", f"-I{source}/lib", f"-I{source}/include", f"-I{build}/include", *flags,
-                           str(program), f"{source}/lib/no_soapy.cc", "-o", str(tmp_path / "none"),
-                           f"-L{build}/lib", "-lgnuradio-sar", "-lgnuradio-runtime", "-lgnuradio-pmt"],
-                          capture_output=True, text=True)
-    if done.returncode and "not found" in done.stderr:
-        pytest.skip("no compiler here")
-    assert done.returncode == 0, done.stderr
-    said = subprocess.run([str(tmp_path / "none")], capture_output=True, text=True,
-                          env=dict(os.environ, LD_LIBRARY_PATH=f"{build}/lib"))
-    assert said.returncode == 0 and "built without SoapySDR" in said.stdout and "libsoapysdr-dev" in said.stdout
 
 
 if __name__ == "__main__":
