@@ -26,6 +26,7 @@ set(SAR_COMPOSED_STAGES
 set(SAR_HOST_STAGES
     point_target_source
     pulse_framer
+    radar_transceiver
     delay_calibration
     image_quality)
 

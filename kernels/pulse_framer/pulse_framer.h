@@ -219,6 +219,10 @@ public:
                      int n,
                      double host_s) = 0;
 
+    //! The transmitter failed to send these pulses, both ends included: holes, unless the
+    //! lines are out already.
+    virtual void not_sent(std::int64_t first, std::int64_t last) = 0;
+
     //! No sample will follow: what is complete can be had from next().
     virtual void end() = 0;
 

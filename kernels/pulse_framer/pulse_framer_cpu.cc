@@ -181,6 +181,11 @@ public:
              int n,
              double host_s) override;
     void end() override { d_closing = d_ending = true; }
+    void not_sent(std::int64_t first, std::int64_t last) override
+    {
+        if (last >= first && first >= 0)
+            d_not_sent.push_back({ first, last });
+    }
     std::optional<std::int64_t> ready() override;
     bool next(framed_line& facts, cf32* out) override;
     framer_status status() const override;
@@ -301,6 +306,7 @@ private:
     void odd_interval(sample_time at, double interval_samples);
 
     // ---- lines
+    bool was_sent(std::int64_t n);
     sample_time line_start(const found_pulse& p) const;
     bool raw_line(framed_line& facts, std::vector<cf32>& line);
     void build(const found_pulse& p, sample_time start, cf32* out);
@@ -368,9 +374,14 @@ private:
     trend d_phase;
     std::int64_t d_detect = 0; // next to look for
     std::int64_t d_search = 0; // from where to acquire
+    std::int64_t d_needs = 0;  // a pulse is looked for again when this sample is there
     int d_misses = 0;
     std::deque<found_pulse> d_found;
     std::deque<edge> d_edges;
+    struct numbers {
+        std::int64_t first, last;
+    };
+    std::vector<numbers> d_not_sent;
     sample_time d_odd_at;
     double d_odd_interval = 0;
     int d_odd = 0;
@@ -600,8 +611,6 @@ framer::verdict framer::check_stamp(const radio_time& t, const kernel::radio_new
     };
     if (!(t.fraction_s >= 0 && t.fraction_s < 1) || t.seconds > (1ull << 62))
         return reject("expected seconds, and a fraction from 0 to 1");
-    if (t.seconds == 0 && t.fraction_s == 0)
-        return reject("a clock that stands at 0 tells no time");
     const std::int64_t u = end_of_buffer();
     const auto base = [&] {
         d_base = t;
@@ -747,6 +756,7 @@ void framer::open()
     const std::int64_t u = end_of_buffer() + d_after.lost;
     d_rotated += d_after.lost;
     d_first = d_segment = u;
+    d_needs = 0;
     d_main.clear();
     d_ref.clear();
     d_skip = 0;
@@ -785,6 +795,7 @@ void framer::shift(std::int64_t samples)
     d_segment += samples;
     d_search += samples;
     d_slip += samples;
+    d_needs = 0;
     d_status.lost_samples += samples;
     if (d_loose)
         d_base.fraction_s -= static_cast<double>(samples) / d_fs;
@@ -1170,6 +1181,9 @@ bool framer::acquire()
 
 void framer::detect_measured()
 {
+    if (end_of_buffer() < d_needs && !d_closing)
+        return;
+    d_needs = 0;
     const int m = d_arrival->replica_samples();
     for (;;) {
         if (!d_numbered || d_adrift) {
@@ -1214,8 +1228,10 @@ void framer::detect_measured()
         low = std::max(d_segment, t.whole - wide);
         high = t.whole + wide + m;
         if (high > end_of_buffer()) {
-            if (!d_closing)
+            if (!d_closing) {
+                d_needs = high;
                 return;
+            }
             miss(n);
             continue;
         }
@@ -1237,8 +1253,10 @@ void framer::detect_measured()
         low = next.whole - half - guard;
         high = next.whole + half + 1 + m + guard;
         if (high > end_of_buffer()) {
-            if (!d_closing)
+            if (!d_closing) {
+                d_needs = high;
                 return;
+            }
             miss(n);
             continue;
         }
@@ -1521,6 +1539,18 @@ sample_time framer::line_start(const found_pulse& p) const
     return later(p.epoch, d_start_offset);
 }
 
+//! False for what the transmitter failed to send; lines come in the order of numbers.
+bool framer::was_sent(std::int64_t n)
+{
+    d_not_sent.erase(std::remove_if(d_not_sent.begin(),
+                                    d_not_sent.end(),
+                                    [n](const numbers& x) { return x.last < n; }),
+                     d_not_sent.end());
+    return std::none_of(d_not_sent.begin(), d_not_sent.end(), [n](const numbers& x) {
+        return x.first <= n;
+    });
+}
+
 bool framer::raw_line(framed_line& facts, std::vector<cf32>& line)
 {
     for (;;) {
@@ -1532,6 +1562,11 @@ bool framer::raw_line(framed_line& facts, std::vector<cf32>& line)
             return false;
         }
         found_pulse p = d_found.front();
+        if (!was_sent(p.n)) {
+            d_estimated |= p.estimated;
+            d_found.pop_front();
+            continue;
+        }
         const bool follows = follows_trigger() || d_mode == framer_alignment::burst;
         if (d_measures && follows && !p.seen.found) {
             const std::int64_t needs =

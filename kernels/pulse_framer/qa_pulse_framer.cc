@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <cmath>
 #include <complex>
+#include <ctime>
 #include <functional>
 #include <map>
 #include <random>
@@ -755,7 +756,7 @@ BOOST_AUTO_TEST_CASE(stamps_that_cannot_be_true)
         const double t = 0.25 + samples / fs;
         return radio_time{ 100, t };
     };
-    for (const bad& b : { bad{ { 0, 0 }, "stands at 0" },
+    for (const bad& b : { bad{ { 0, 0 }, "time does not go back" },
                           bad{ { 0, -1e-9 }, "fraction from 0 to 1" },
                           bad{ { ~0ull, 0.99 }, "expected seconds" },
                           bad{ at(1000), "time does not go back" } }) {
@@ -801,6 +802,91 @@ BOOST_AUTO_TEST_CASE(stamps_that_cannot_be_true)
                        g->tell({ std::nullopt, fs * 1.01, std::nullopt, false, {} });
                    }),
                    "rx_rate"));
+}
+
+BOOST_AUTO_TEST_CASE(a_clock_that_begins_at_0_is_a_clock)
+{
+    for (const bool automatic : { false, true }) {
+        auto p = scheduled(100, 500);
+        if (automatic)
+            p.alignment = framer_alignment::automatic;
+        p.start = radio_time{ 0, 750.25 / fs };
+        auto f = kernel::pulse_framer::make(p);
+        radio r;
+        r.start = { 0, 0 };
+        r.samples = 100 * 500;
+        r.losses = { { 20000, 1700, radio::sign::time } };
+        const auto lines = r.run(*f);
+        BOOST_TEST(f->status().alignment == "scheduled");
+        BOOST_TEST(f->status().rejected_stamps == 0);
+        BOOST_TEST(f->status().lost_samples == 1700);
+        in_order(lines);
+        BOOST_TEST(lines.front().facts.pulse == 0);
+        BOOST_TEST(worst(lines, [](std::int64_t n) { return 750.25L + n * 500.0L; }) <
+                   0.02);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(a_long_pulse_that_is_late_is_looked_for_once)
+{
+    // 46 samples behind its schedule: until the next one confirms that, 100 000 samples
+    // come in pieces of 2000, and a search over them all takes as long as all the rest
+    const auto took_s = [](double late) {
+        auto fields_of = fields(60000, fs / 100000);
+        fields_of.pulse_length_s = 50000 / fs;
+        fields_of.chirp_rate_hz_per_s = 0.6 * fs / fields_of.pulse_length_s;
+        pulse_framer_params p{ acquisition(fields_of) };
+        p.alignment = framer_alignment::scheduled;
+        p.correct = framer_correction::delay;
+        auto f = kernel::pulse_framer::make(p);
+        std::vector<cf32> x(400000, cf32{ 0, 0 });
+        const std::vector<cf32> sent = transmitted_pulse(p.acq);
+        for (int n = 0; n < 4; ++n)
+            std::copy_n(sent.begin(),
+                        std::min<std::size_t>(sent.size(), 100000 - late),
+                        x.begin() + n * 100000 + static_cast<int>(late));
+        const std::clock_t begin = std::clock(); // of the processor, however busy it is
+        std::vector<cf32> line(60000);
+        framed_line facts;
+        int lines = 0;
+        for (int u = 0; u < 400000;) {
+            u += f->feed(
+                x.data() + u, nullptr, nullptr, std::min(2000, 400000 - u), u / fs);
+            while (f->next(facts, line.data()))
+                ++lines;
+        }
+        BOOST_TEST(lines >= 2);
+        return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    };
+    const double on_time = took_s(0);
+    const double late = took_s(46);
+    BOOST_TEST_MESSAGE("on time " << on_time << " s, late " << late << " s");
+    BOOST_TEST(late < 10 * on_time);
+}
+
+BOOST_AUTO_TEST_CASE(pulses_that_were_not_sent_are_holes)
+{
+    for (const bool measured : { false, true }) {
+        auto p = scheduled(100, 500);
+        if (measured)
+            p = pulse_framer_params{ acquisition(fields(300, fs / 1000)) };
+        auto f = kernel::pulse_framer::make(p);
+        f->not_sent(7, 7);
+        f->not_sent(20, 24);
+        f->not_sent(3, 2); // nothing
+        radio r;
+        r.stamps = false;
+        r.samples = measured ? 60 * 1000 : 60 * 500;
+        if (measured)
+            r.main = pulses(p.acq, 10.5, 1000, [](std::int64_t) { return cd(1); });
+        const auto lines = r.run(*f);
+        in_order(lines);
+        const std::vector<std::int64_t> gone{ 7, 20, 21, 22, 23, 24 };
+        BOOST_TEST(numbers(lines, false) == gone, boost::test_tools::per_element());
+        BOOST_TEST(f->status().lost == gone.size());
+        BOOST_TEST(f->status().filled == gone.size());
+        BOOST_TEST(f->status().gaps == 0);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(phase_and_delay_that_drift_are_taken_off)

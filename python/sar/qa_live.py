@@ -41,7 +41,6 @@ def radio(tb, settings, pulses):
     for b in (source, sink):
         b.set_sample_rate(0, RATE)
         b.set_frequency(0, CARRIER)
-    source.set_hardware_time(int(5e9), "")  # a clock that stands at 0 is not believed
     pulse = np.zeros(PRI, np.complex64)
     pulse[:400] = sar.transmitted_pulse(ACQ)
     tb.connect(blocks.vector_source_c(pulse.tolist(), True),

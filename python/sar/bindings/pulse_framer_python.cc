@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bind_stage.h"
+#include "framer_python.h"
 #include "whole.h"
 #include <cmath>
 #include <gnuradio/sar/pulse_framer.h>
-#include <pybind11/numpy.h>
 
 namespace py = pybind11;
 using namespace gr::sar;
@@ -34,48 +34,6 @@ std::optional<radio_time> time_from(const py::object& value)
     } catch (const py::cast_error&) {
         throw wrong();
     }
-}
-
-std::vector<cf32> samples_from(const py::object& value)
-{
-    if (value.is_none())
-        return {};
-    const auto a = py::array_t<std::complex<float>,
-                               py::array::c_style | py::array::forcecast>::ensure(value);
-    if (!a || a.ndim() != 1)
-        throw std::invalid_argument("replica is " + std::string(py::str(value)) +
-                                    "; expected a list of complex samples");
-    const auto* p = reinterpret_cast<const cf32*>(a.data());
-    return { p, p + a.size() };
-}
-
-py::dict status(const pulse_framer& b)
-{
-    const framer_status s = b.status();
-    py::dict d;
-    d["alignment"] = s.alignment;
-    d["locked"] = s.locked;
-    d["samples"] = s.samples;
-    d["framed"] = s.framed;
-    d["lost"] = s.lost;
-    d["filled"] = s.filled;
-    d["estimated"] = s.estimated;
-    d["unmeasured"] = s.unmeasured;
-    d["gaps"] = s.gaps;
-    d["silent_gaps"] = s.silent_gaps;
-    d["lost_samples"] = s.lost_samples;
-    d["rejected_stamps"] = s.rejected_stamps;
-    d["clipped"] = s.clipped;
-    d["interval_samples"] = s.interval_samples;
-    d["jitter_rms_samples"] = s.jitter_rms_samples;
-    d["delay_s"] = s.delay_s;
-    d["delay_drift_samples_per_s"] = s.delay_drift_samples_per_s;
-    d["amplitude_db"] = s.amplitude_db;
-    d["snr_db"] = s.snr_db;
-    d["phase_rad"] = s.phase_rad;
-    d["phase_drift_hz"] = s.phase_drift_hz;
-    d["dc"] = std::complex<double>(s.dc_re, s.dc_im);
-    return d;
 }
 
 } // namespace
@@ -189,6 +147,9 @@ void bind_pulse_framer(py::module& m)
           py::arg("suppress") = 0,
           py::arg("burst_tag") = "packet_len",
           doc_pulse_framer_make);
-    c.def("status", &status, "Counters and newest measurements, a dictionary.");
+    c.def(
+        "status",
+        [](const block& b) { return to_dict(b.status()); },
+        "Counters and newest measurements, a dictionary.");
     bind_stage(c);
 }

@@ -1,0 +1,522 @@
+# SPDX-License-Identifier: GPL-3.0-or-later
+"""radar_transceiver on the simulated radar, with the faults of real radios by profile; what it says
+is held against the truth that sarsim writes beside. What a driver does wrong, call by call:
+qa_radar_transceiver.cc. A build without SoapySDR: lib/qa_no_soapy.cc."""
+
+import json
+import math
+import sys
+import threading
+import time
+
+import numpy as np
+import pmt
+import pytest
+from gnuradio import blocks, gr, sar
+from qa_sarsim import IDS, SoapySDR, events, scene_file
+
+RATE, PRI, CARRIER = 10e6, 10000, 2.4e9
+LENGTH, BAND = 400, 6e6
+# leakage over a way of its own, as reference_delay_s takes it
+LEAK_S = 4e-9
+TARGET_M = 600.0
+
+
+def acquisition(rate=RATE, pri=PRI, length=LENGTH, samples=800, **more):
+    return sar.acquisition(**{**dict(
+        waveform="pulsed_lfm", samples=samples, carrier_hz=CARRIER, prf_hz=rate / pri, sample_rate_hz=rate,
+        pulse_length_s=length / rate, chirp_rate_hz_per_s=BAND * rate / RATE / (length / rate),
+        slant_range_first_m=0.0), **more})
+
+
+def device(tmp_path, profile="b210", **settings):
+    """(arguments of a radio that looks at one target, file of its truth)"""
+    truth = str(tmp_path / f"truth{next(IDS)}.json")
+    scene = scene_file(tmp_path, targets=[dict(position_m=[0, TARGET_M, 0], amplitude=0.03)],
+                       trajectory=dict(start_m=[0, 0, 0], velocity_m_s=[0, 0, 0]))
+    phase = -2 * math.pi * math.fmod(CARRIER * LEAK_S, 1)
+    args = dict(dict(driver="sarsim", id=f"trx{next(IDS)}", profile=profile, scene=scene, truth=truth,
+                     leakage_db=-30, leakage_delay_s=LEAK_S, leakage_phase_rad=phase), **settings)
+    return ",".join(f"{k}={v}" for k, v in args.items()), truth
+
+
+class Run:
+    """A radar until its pulses are there: lines, facts, tags, the messages of its status port."""
+
+    def __init__(self, args, acq=None, pulses=100, lines=50, timeout=60, **more):
+        self.acq = acq or acquisition()
+        self.tb = gr.top_block()
+        self.block = sar.radar_transceiver(self.acq, lines, args, pulses=pulses, facts=True,
+                                           **{**dict(reference_delay_s=LEAK_S), **more})
+        self.sink = blocks.vector_sink_c(self.acq.samples)
+        self.facts_sink = blocks.vector_sink_f(16)  # doubles, bit by bit
+        self.messages = blocks.message_debug()
+        self.tb.connect(self.block, self.sink)
+        self.tb.connect((self.block, 1), self.facts_sink)
+        self.tb.msg_connect((self.block, "status"), (self.messages, "store"))
+        self.timeout = timeout
+
+    def go(self, error=""):
+        self.tb.start()
+        waiter = threading.Thread(target=self.tb.wait)
+        waiter.start()
+        waiter.join(self.timeout)
+        late = waiter.is_alive()
+        if late:
+            self.tb.stop()
+            waiter.join(20)
+        assert not late, f"the flowgraph does not end: {self.block.radio_status()} {self.block.status()}"
+        assert error in self.block.error() if error else self.block.error() == "", self.block.error()
+        return self
+
+    @property
+    def lines(self):
+        return np.array(self.sink.data(), np.complex64).reshape(-1, self.acq.samples)
+
+    @property
+    def facts(self):
+        return np.array(self.facts_sink.data(), np.float32).view(np.float64).reshape(-1, 8)
+
+    @property
+    def holes(self):
+        return np.flatnonzero(self.facts[:, 2].astype(int) & 1)
+
+
+def echo_of(lines, acq, amplitude=0.7):
+    """(delay in samples, amplitude) of the target in the mean of lines; a window keeps the leakage's
+    side lobes away."""
+    x = np.mean(lines, 0)
+    pulse = np.array(sar.transmitted_pulse(acq))
+    n = 1 << int(np.ceil(np.log2(len(x) + len(pulse))))
+    f = np.fft.fftfreq(n) * acq.sample_rate_hz / acq.bandwidth_hz()
+    window = np.where(abs(f) < 0.5, 0.54 + 0.46 * np.cos(2 * np.pi * f), 0)
+    spectrum = np.fft.fft(pulse, n)
+    y = np.fft.fft(x, n) * np.conj(spectrum) * window
+    fine = np.zeros(32 * n, complex)
+    fine[:n // 2], fine[-n // 2:] = y[:n // 2], y[-n // 2:]
+    y = np.abs(np.fft.ifft(fine))
+    where = 2 * TARGET_M / sar.speed_of_light * acq.sample_rate_hz
+    low = int(32 * (where - 8))
+    k = low + int(np.argmax(y[low:low + 512]))
+    a, b, c = y[k - 1:k + 2]
+    energy = np.sum(np.abs(spectrum)**2 * window) / n
+    return (k + 0.5 * (a - c) / (a - 2 * b + c)) / 32, 32 * b / energy / amplitude
+
+
+def in_place(run, good=None, cells=0.05):
+    """The target is where it was put, in lines that are no holes, to a part of a range cell."""
+    lines = run.lines
+    good = np.setdiff1d(np.arange(len(lines)), run.holes) if good is None else good
+    where = 2 * TARGET_M / sar.speed_of_light * run.acq.sample_rate_hz
+    delay, amplitude = echo_of(lines[good], run.acq)
+    cell = run.acq.sample_rate_hz / run.acq.bandwidth_hz()
+    assert abs(delay - where) < cells * cell, (delay, where)
+    assert amplitude == pytest.approx(0.03, rel=0.1)
+
+
+def same_radio(args):
+    """Another device on the radio of these arguments: Python closes it when it is gone."""
+    given = dict(a.split("=", 1) for a in args.split(","))
+    return SoapySDR.Device({k: given[k] for k in ("driver", "id", "profile")})
+
+
+def is_off(args):
+    """Nothing is transmitted any more, and the streams are free for others."""
+    radio = same_radio(args)
+    for side in (SoapySDR.SOAPY_SDR_RX, SoapySDR.SOAPY_SDR_TX):
+        radio.closeStream(radio.setupStream(side, SoapySDR.SOAPY_SDR_CF32, [0]))
+    return not radio.readGPIO("MAIN") & 6
+
+
+# ---- each way to transmit ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile,mode", [("b210", "timed"), ("lime", "timed"), ("bladerf", "timed"),
+                                          ("pluto", "cyclic"), ("hackrf2", "cyclic"), ("pluto", "stream"),
+                                          ("hackrf2", "stream"), ("b210", "stream"), ("b210", "cyclic")])
+def test_range_is_right_by_every_way_to_transmit(profile, mode, tmp_path):
+    rate = 4e6 if profile == "pluto" else RATE
+    acq = acquisition(rate, pri=4000 if profile == "pluto" else PRI, samples=600)
+    args, truth = device(tmp_path, profile)
+    run = Run(args, acq, transmit=mode).go()
+    s, r = run.block.status(), run.block.radio_status()
+    assert r["transmit"] == mode and len(run.lines) == 100
+    assert s["lost"] == 0 and s["gaps"] == 0 and r["lost_samples"] == 0 and r["late"] == 0
+    np.testing.assert_array_equal(run.facts[:, 0], np.arange(100))
+    in_place(run)
+    first = events(truth, "transmit")[0]
+    assert first["timed"] == (mode == "timed") and first["cyclic"] == (mode == "cyclic")
+    if mode == "timed":
+        # every burst on its sample: one a pulse, PRI after PRI
+        sent = np.array([e["sample"] for e in events(truth, "transmit")])
+        assert len(sent) >= 100 and np.all(np.diff(sent) == PRI)
+        assert not events(truth, "late")
+        # what was measured is the delay of the radio, as the truth has it
+        got = json.loads(json.dumps(pmt.to_python(run.messages.get_message(0)), default=str))
+        assert got["transmit"] == "timed"
+        expected = first["delay_samples"] + LEAK_S * rate
+        assert abs(run.facts[50:, 5].mean() * rate - first["delay_samples"]) < 0.05, expected
+    assert is_off(args)
+
+
+def test_auto_takes_what_the_driver_can(tmp_path):
+    for profile, mode, alignment in (("b210", "timed", "scheduled"), ("pluto", "cyclic", "leakage")):
+        args, _ = device(tmp_path, profile)
+        rate = 4e6 if profile == "pluto" else RATE
+        run = Run(args, acquisition(rate, 4000, samples=600), pulses=20).go()
+        assert run.block.radio_status()["transmit"] == mode
+        assert run.block.status()["alignment"] == alignment
+
+
+def test_every_start_is_measured(tmp_path):
+    """Twenty starts with another offset each: the same range to a tenth of a cell."""
+    acq = acquisition(4e6, 4000, samples=600)
+    offsets = []
+    for seed in range(20):
+        args, truth = device(tmp_path, "pluto", seed=seed)
+        run = Run(args, acq, pulses=24).go()
+        in_place(run, good=np.arange(8, 24), cells=0.1)
+        e, = events(truth, "transmit")
+        offsets.append(e["sample"] + e["delay_samples"])
+    assert np.ptp(offsets) > 1000 and len(set(offsets)) == 20
+
+
+def test_a_reference_channel(tmp_path):
+    args, _ = device(tmp_path, "b210", leakage_db="off", reference_db=-20)
+    run = Run(args, reference_channel=1, reference_delay_s=0.0).go()
+    assert run.block.status()["alignment"] == "reference"
+    assert run.block.status()["unmeasured"] == 0
+    in_place(run)
+
+
+def test_a_flowgraph_runs_again(tmp_path):
+    args, truth = device(tmp_path, "b210")
+    run = Run(args, pulses=30).go()
+    in_place(run)
+    run.sink.reset()
+    run.facts_sink.reset()
+    run.go()
+    assert len(run.lines) == 30
+    in_place(run)
+
+
+# ---- losses -------------------------------------------------------------------------------
+
+
+def gone(truth, first_sample, pri, samples, pulses, rate=RATE):
+    """Numbers of the pulses whose lines a loss met, by the truth."""
+    e = events(truth, "transmit")[0]
+    begin = e["sample"] + e["delay_samples"] + pri * np.arange(pulses)
+    lost = [(x["sample"], x["count"]) for x in events(truth, "lost")]
+    assert lost
+    return np.flatnonzero(np.any([(begin + samples > a) & (begin < a + n) for a, n in lost], 0))
+
+
+@pytest.mark.parametrize("mode", ["overflow", "status"])
+@pytest.mark.parametrize("leakage", [-30, "off"])
+def test_losses_that_stamps_show_leave_numbered_holes(mode, leakage, tmp_path):
+    """Told by read(), or by the status alone, which gr-soapy never asks: by schedule too."""
+    at = [(2000000, 37000), (2300000, 400)]
+    args, truth = device(tmp_path, "b210", loss_mode=mode, leakage_db=leakage,
+                         loss_at=";".join(f"{a}:{n}" for a, n in at))
+    more = dict(delay_s=46 / RATE, correct="none") if leakage == "off" else {}
+    run = Run(args, pulses=200, **more).go()
+    s, r = run.block.status(), run.block.radio_status()
+    want = gone(truth, 0, PRI, run.acq.samples, 200)
+    np.testing.assert_array_equal(run.facts[:, 0], np.arange(200))
+    assert set(want) <= set(run.holes) and len(run.holes) <= len(want) + 2
+    assert r["lost_samples"] == 37400 and r["overflows"] + r["untold_losses"] >= 2
+    assert s["gaps"] == 2 and s["estimated"] == 0
+    in_place(run)
+    late = np.setdiff1d(np.arange(120, 200), run.holes)
+    in_place(run, good=late)
+    tags = [t for t in run.sink.tags() if str(t.key) == "sar_holes"]
+    assert sum(pmt.to_python(t.value)["count"] for t in tags) == len(run.holes)
+
+
+def test_losses_without_a_clock(tmp_path):
+    """A radio without time says OVERFLOW: how much was lost is found by the pulse and the host."""
+    acq = acquisition(2.5e6, 5000, length=200, samples=400)
+    args, _ = device(tmp_path, "pluto", pace="real_time", loss_mode="overflow", loss_at="3000000:42500")
+    run = Run(args, acq, pulses=1000).go()
+    assert run.block.radio_status()["overflows"] == 1
+    assert run.block.status()["gaps"] == 1 and run.block.status()["silent_gaps"] == 0
+    assert 7 <= len(run.holes) <= 13, run.holes
+    assert run.facts[run.holes[-1] + 1, 2].astype(int) & 4
+    delay = [echo_of(run.lines[a:b], acq)[0] for a, b in ((100, 500), (800, 1000))]
+    assert abs(delay[0] - delay[1]) < 0.05
+
+
+@pytest.mark.parametrize("profile,mode", [("bladerf", "frozen_time"), ("pluto", "silent")])
+def test_losses_nobody_tells_of(profile, mode, tmp_path):
+    """The pulse comes early; how many were lost the host's clock says, so in real time."""
+    acq = acquisition(2.5e6, 5000, length=200, samples=400)
+    args, _ = device(tmp_path, profile, pace="real_time", loss_mode=mode, loss_at="3000000:1500")
+    run = Run(args, acq, pulses=1000, transmit="cyclic").go()
+    s = run.block.status()
+    assert s["silent_gaps"] == 1 and len(run.holes) <= 3 + s["lost_samples"] // 5000
+    # to the sample, but for intervals that the host's clock may count under load
+    assert min(s["lost_samples"] % 5000 - 1500, 1500 - s["lost_samples"] % 5000, key=abs) in (-1, 0, 1)
+    in_place(run, good=np.setdiff1d(np.arange(900, 1000), run.holes), cells=0.1)
+
+
+# ---- what the transmitter fails to send ---------------------------------------------------------
+
+
+def test_a_pulse_that_underflowed_is_a_hole(tmp_path):
+    """By schedule alone, without leakage: only the transmitter's report tells."""
+    args, truth = device(tmp_path, "b210", leakage_db="off",
+                         underflow_at=f"{30 * PRI + 100}:50;{47 * PRI}:400")
+    run = Run(args, alignment="scheduled", correct="none", delay_s=46 / RATE).go()
+    assert len(events(truth, "underflow")) == 2
+    assert list(run.holes) == [30, 47]
+    r = run.block.radio_status()
+    assert r["underflows"] == 2 and r["not_sent"] == 2
+    in_place(run)
+
+
+def test_bursts_that_come_too_late_are_counted_and_are_holes(tmp_path):
+    """The shortest lead on a radio in real time under load: whatever is late is a hole, nothing ends."""
+    acq = acquisition(2e6, 4000, length=100, samples=300)
+    args, truth = device(tmp_path, "b210", pace="real_time", leakage_db="off")
+    run = Run(args, acq, pulses=300, lead_s=0.001, alignment="scheduled", correct="none",
+              delay_s=46 / 2e6).go()
+    late = events(truth, "late")
+    r = run.block.radio_status()
+    sent = {e["sample"] for e in events(truth, "transmit")}
+    assert r["late"] + r["not_sent"] > 0 and r["late"] <= len(late) + 1
+    # a line that is no hole has its echo: its burst was sent
+    begin = min(sent)
+    first = run.facts[np.setdiff1d(np.arange(len(run.facts)), run.holes), 0]
+    energy = np.abs(run.lines).max(1)
+    assert len(first) == 0 or np.all(energy[first.astype(int)] > 0)
+    assert begin >= 0 and len(run.lines) == 300
+
+
+# ---- refusals ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("profile,more,words", [
+    ("pluto", dict(transmit="timed"), "has no hardware time; expected 'cyclic' or 'stream'"),
+    ("pluto", dict(alignment="scheduled"), "have no time; expected leakage"),
+    ("hackrf", {}, "half duplex.*expected a second one as tx_device"),
+    ("b210", dict(alignment="reference"), "without a reference channel"),
+    ("pluto", dict(reference_channel=1), "reference_channel is 1; expected 0 to 0"),
+    ("b210", dict(reference_channel=0), "as rx_channel; expected another"),
+    ("b210", dict(rx_antenna="RX9"), "rx_antenna is 'RX9'; expected one of: TX/RX, RX2"),
+    ("b210", dict(frequency_hz=9e9), "cannot be set to"),
+    ("b210", dict(rx_gain_db="loud"), "rx_gain_db is loud; expected a number"),
+    ("b210", dict(amplitude=1.5), "amplitude is 1.5"),
+    ("b210", dict(lead_s=0.0), "lead_s is 0"),
+    ("b210", dict(pulses=-1), "pulses is -1"),
+    ("b210", dict(pulses=1.5), "pulses is 1.5; expected a whole number"),
+    ("b210", dict(transmit="loudly"), "transmit is 'loudly'; expected one of"),
+    ("b210", dict(alignment="trigger"), "no trigger input"),
+    ("b210", dict(acq=dict(prf_hz=999.95)), "transmitter sends at whole ones; expected prf_hz = 1000 or 999.9"),
+    ("b210", dict(acq=dict(prf_hz=30000.0 / 1.2)), None),
+    ("b210", dict(acq=dict(prf_hz=50000.0)), "the pulse has 400 samples"),
+    ("b210", dict(acq=dict(waveform="fmcw", sweep_time_s=1e-3)), "expected pulsed_lfm, or a pulse by samples"),
+    ("b210", dict(acq=dict(sample_rate_hz=100e6, prf_hz=1e4)), "cannot be set to 100000000 samples"),
+])
+def test_refuses_with_a_cure(profile, more, words, tmp_path):
+    more = dict(more)
+    args, _ = device(tmp_path, profile)
+    fields = more.pop("acq", {})
+    pulses = more.pop("pulses", 10)
+    if "waveform" in fields:
+        fields = dict(fields)
+        try:
+            acq = acquisition(**fields)
+        except Exception:  # the acquisition itself refuses such a mixture
+            acq = sar.acquisition(waveform="fmcw", samples=500, carrier_hz=CARRIER, prf_hz=1000, sample_rate_hz=RATE,
+                                  chirp_rate_hz_per_s=1e9, pulse_length_s=9e-4)
+    else:
+        acq = acquisition(**fields)
+    if words is None:  # 25 kHz is 400 samples, as long as the pulse: that may be
+        Run(args, acq, pulses=pulses, **more)
+        return
+    with pytest.raises(ValueError, match=words):
+        Run(args, acq, pulses=pulses, **more)
+    assert is_off(args.replace("profile=hackrf,", "profile=hackrf2,")) if profile != "hackrf" else True
+
+
+def test_no_such_device():
+    with pytest.raises(ValueError, match="device is 'driver=none_such', which cannot be opened.*--find"):
+        sar.radar_transceiver(acquisition(), 10, "driver=none_such")
+    with pytest.raises(ValueError, match="device is empty; expected SoapySDR's arguments"):
+        sar.radar_transceiver(acquisition(), 10, "")
+
+
+@pytest.mark.parametrize("lie", ["minus_one", "zero", "backwards"])
+def test_stamps_that_lie_cannot_schedule(lie, tmp_path):
+    args, _ = device(tmp_path, "b210", time_lie=lie)
+    run = Run(args).go(error="are no clock")
+    assert "expected transmit = 'cyclic' or 'stream'" in run.block.error()
+    assert is_off(args)
+    # and the cure is one
+    args, _ = device(tmp_path, "b210", time_lie=lie)
+    run = Run(args, transmit="stream").go()
+    assert run.block.radio_status()["untrue_stamps"] > 0
+    in_place(run)
+
+
+# ---- the end --------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("mode", ["timed", "cyclic", "stream"])
+def test_off_when_the_flowgraph_stops(mode, tmp_path):
+    args, _ = device(tmp_path, "b210", pace="real_time")
+    acq = acquisition(2e6, 2000, length=200, samples=400)
+    run = Run(args, acq, pulses=0, transmit=mode)
+    run.tb.start()
+    end = time.monotonic() + 20
+    while run.sink.nitems_read(0) < 20 and time.monotonic() < end:
+        time.sleep(0.05)
+    assert run.sink.nitems_read(0) >= 20
+    run.tb.stop()
+    run.tb.wait()
+    time.sleep(0.3)  # what was handed over lead_s ahead
+    assert is_off(args)
+
+
+def test_off_when_a_block_behind_fails(tmp_path):
+    args, _ = device(tmp_path, "pluto")
+    acq = acquisition(4e6, 4000, samples=600)
+    tb = gr.top_block()
+    radar = sar.radar_transceiver(acq, 50, args, reference_delay_s=LEAK_S)
+    head = blocks.head(gr.sizeof_gr_complex * acq.samples, 20)
+    tb.connect(radar, head, blocks.null_sink(gr.sizeof_gr_complex * acq.samples))
+    tb.start()
+    waiter = threading.Thread(target=tb.wait)
+    waiter.start()
+    waiter.join(30)
+    assert not waiter.is_alive()
+    assert is_off(args)
+
+
+def test_off_when_the_radio_fails(tmp_path):
+    """The streams cannot be had: a sentence, the end, and nothing left on."""
+    args, _ = device(tmp_path, "b210")
+    other = same_radio(args)
+    taken = other.setupStream(SoapySDR.SOAPY_SDR_TX, SoapySDR.SOAPY_SDR_CF32, [0])
+    run = Run(args).go(error="streams of")
+    assert "open already" in run.block.error()
+    other.closeStream(taken)
+    assert is_off(args)
+    run.go()  # and once it is free it runs
+    in_place(run)
+
+
+def test_positions_that_end(tmp_path):
+    args, _ = device(tmp_path, "b210")
+    acq = acquisition()
+    tb = gr.top_block()
+    radar = sar.radar_transceiver(acq, 50, args, reference_delay_s=LEAK_S, positions=True, pulses=100)
+    track = sar.trajectory.straight((0, 0, 0), (1, 0, 0))
+    places = blocks.vector_sink_f(6)
+    tb.connect((sar.trajectory_source(track, acq.prf_hz, 40), 0), radar)
+    tb.connect(radar, blocks.null_sink(gr.sizeof_gr_complex * acq.samples))
+    tb.connect((radar, 1), places)
+    tb.start()
+    waiter = threading.Thread(target=tb.wait)
+    waiter.start()
+    waiter.join(30)
+    assert not waiter.is_alive()
+    assert "the stream of positions ended with pulse 39" in radar.error()
+    at = np.array(places.data(), np.float32).view(np.float64).reshape(-1, 3)
+    np.testing.assert_allclose(at[:, 0], np.arange(40) / acq.prf_hz, atol=1e-12)
+    assert is_off(args)
+
+
+# ---- calibration, status ---------------------------------------------------------------------------
+
+
+def calibration(tmp_path, delay_s, **key):
+    c = dict(format="gr-sar delay calibration", version=1, delay_s=delay_s, delay_std_s=1e-10, phase_rad=0.0,
+             phase_std_rad=0.01, amplitude_db=-30.0, snr_db=40.0, pulses=64, residual_frequency_hz=0.0,
+             drift_samples_per_s=0.0, drift_rad_per_s=0.0, ambiguity_s=None, cable_delay_s=0.0, key=key)
+    path = tmp_path / "calibration.json"
+    path.write_text(json.dumps(c))
+    return str(path)
+
+
+def test_a_calibration_gives_the_delay_where_no_pulse_is_seen(tmp_path):
+    args, _ = device(tmp_path, "b210", leakage_db="off")
+    run = Run(args, calibration=calibration(tmp_path, 46 / RATE), correct="none").go()
+    assert run.block.status()["alignment"] == "scheduled"
+    in_place(run)
+    with pytest.raises(ValueError, match="calibration.json is no delay calibration"):
+        (tmp_path / "calibration.json").write_text("{}")
+        Run(args, calibration=str(tmp_path / "calibration.json"))
+
+
+def test_a_calibration_that_does_not_fit_is_said(tmp_path, capfd):
+    args, _ = device(tmp_path, "b210")
+    path = calibration(tmp_path, 40 / RATE, driver="sarsim", rx_gain_db=13.0)
+    run = Run(args, calibration=path).go()
+    in_place(run)  # lines are where the pulse is
+    said = capfd.readouterr().out
+    assert "rx_gain_db 13.0 in place of 40" in said and "driver" not in said.split("of other settings")[1][:60]
+    assert "+6.0" in said and "off what the calibration" in said
+    assert run.block.radio_key()["serial"].startswith("sarsim-")
+
+
+def test_status_has_both(tmp_path):
+    args, _ = device(tmp_path, "b210", loss_mode="overflow", loss_at="1500000:5000")
+    run = Run(args).go()
+    last = pmt.to_python(run.messages.get_message(run.messages.num_messages() - 1))
+    assert last["transmit"] == "timed" and last["alignment"] == "scheduled"
+    assert last["overflows"] == 1 and last["radio_lost_samples"] == 5000
+    assert last["framed"] + last["lost"] >= 100 and last["sent_pulses"] >= 100
+    assert last["start_offset_samples"] == pytest.approx(46, abs=0.1)
+
+
+# ---- a slow flowgraph, long pulses -------------------------------------------------------------------
+
+
+def test_a_flowgraph_that_is_too_slow_loses_samples_and_nothing_else(tmp_path):
+    """The radio is served all the same: what found no room are holes, numbers and ranges stay right."""
+    acq = acquisition(2.5e6, 2500, length=200, samples=400)
+    args, _ = device(tmp_path, "b210", pace="real_time")
+    run = Run(args, acq, pulses=1500, buffer_s=0.05, transmit="cyclic")
+
+    class slow(gr.sync_block):
+        def __init__(self):
+            gr.sync_block.__init__(self, "slow", [(np.complex64, acq.samples)], None)
+            self.first = True
+
+        def work(self, input_items, output_items):
+            if self.first:
+                time.sleep(1.0)
+            self.first = False
+            return len(input_items[0])
+
+    run.block.set_max_output_buffer(16)
+    behind = slow()  # the flowgraph alone does not keep a Python block
+    run.tb.connect(run.block, behind)
+    run.go()
+    r = run.block.radio_status()
+    assert r["lost_samples"] > 0 and r["overflows"] == 0
+    np.testing.assert_array_equal(run.facts[:, 0], np.arange(1500))
+    assert len(run.holes) > 50
+    in_place(run, good=np.setdiff1d(np.arange(1400, 1500), run.holes))
+
+
+@pytest.mark.parametrize("length", [1000, 8191, 8192, 10000, 1000000])
+@pytest.mark.parametrize("profile,mode", [("b210", "timed"), ("pluto", "cyclic"), ("lime", "stream")])
+def test_pulses_of_any_length(length, profile, mode, tmp_path):
+    """No freeze: lines as long as the pulse and more, in bursts longer than the radio's buffers."""
+    pri = 2 * length + 2000
+    rate = 4e6 if profile == "pluto" else RATE
+    acq = acquisition(rate, pri, length=length, samples=length + 500)
+    args, _ = device(tmp_path, profile, echo_db="off")
+    pulses = 5 if length > 100000 else 20
+    run = Run(args, acq, pulses=pulses, transmit=mode, timeout=100).go()
+    assert len(run.lines) == pulses and len(run.holes) == 0
+    replica = np.array(sar.transmitted_pulse(acq))
+    want = run.lines[-1][:length] / replica  # the leakage, LEAK_S after the start
+    assert abs(np.mean(want[length // 4:-length // 4])) == pytest.approx(0.7 * 10**(-30 / 20), rel=0.1)
+
+
+if __name__ == "__main__":
+    sys.exit(pytest.main([__file__, "-v"]))
