@@ -34,6 +34,8 @@ SIGMF_KEYS = {
     "sample_rate_hz": ("core:sample_rate", "samples a second in a line"),
     "chirp_rate_hz_per_s": ("sar:chirp_rate_hz_per_s", "chirp rate, Hz/s, < 0 down"),
     "pulse_length_s": ("sar:pulse_width_s", "length of the chirp, s"),
+    "gate_start_s": ("sar:gate_start_s", "start of a ramp to the first sample, s"),
+    "sweep": ("sar:sweep", "sawtooth or triangle"),
     "replica_bandwidth_hz": ("sar:replica_bandwidth_hz", "bandwidth of the replica, Hz"),
     "frequency_step_hz": ("sar:frequency_step_hz", "step between samples, Hz"),
     "phase_sign": ("sar:phase_sign", "-1 or +1"),
