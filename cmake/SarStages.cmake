@@ -24,6 +24,7 @@ set(SAR_COMPOSED_STAGES
 set(SAR_HOST_STAGES
     point_target_source
     pulse_framer
+    sweep_alignment
     delay_calibration
     image_quality)
 
