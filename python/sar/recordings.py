@@ -254,6 +254,11 @@ class Recording:
         for start in range(0, self.num_pulses, pulses):
             yield start, self.lines(start, start + pulses)
 
+    @property
+    def first_pulse(self):
+        """Number, in the whole recording, of its first pulse: of a triangle it tells which ramps go back."""
+        return self.pulses_before + self._first
+
     def select(self, start=0, stop=None):
         """The pulses start .. stop-1 as a recording of its own."""
         stop = self.num_pulses if stop is None else min(stop, self.num_pulses)
