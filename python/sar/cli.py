@@ -362,7 +362,8 @@ def do_focus(args):
     if rec.dropped_samples:
         _say(args, f"  dropped samples: {rec.dropped_samples}")
     os.makedirs(args.output, exist_ok=True)
-    options = dict(window=args.window, backend=args.backend, device=args.device)
+    options = dict(window=args.window, backend=args.backend, device=args.device,
+                   align_sweeps=args.align_sweeps)
     if algorithm == "bp":
         options.update(interpolation=args.interpolation or "sinc8",
                        accuracy=args.accuracy or "auto", oversampling=args.oversampling)
@@ -381,6 +382,8 @@ def do_focus(args):
             image, report = f.focus(rec, grid, folder=args.output, progress=bar,
                                     pulses_per_image=args.pulses_per_image, hop=args.hop,
                                     annotate=args.annotate, **options)
+            for n in report["notes"][len(rec.notes):]:
+                _say(args, f"  {n}")
         else:
             image, report = f.range_doppler(rec, folder=args.output, progress=bar,
                                             annotate=args.annotate, **options)
@@ -571,6 +574,8 @@ def parser():
     g.add_argument("--device", type=int, default=0, help="number of the GPU")
     g.add_argument("--window", default="rect", help="weighting over the bandwidth: rect, hann, "
                    "hamming, taylor(4, 35), kaiser(2.5) (default %(default)s)")
+    g.add_argument("--align-sweeps", action="store_true",
+                   help="FMCW: take out the motion during the sweeps")
     g.add_argument("--azimuth-window", default="rect", help="weighting over the aperture (rda: over "
                    "the Doppler band), the same names (default %(default)s)")
     g.add_argument("--interpolation", choices=("nearest", "linear", "sinc8", "sinc16", "exact",

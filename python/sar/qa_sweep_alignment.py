@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """sweep_alignment as a block: streams, stretches, holes, ends; and an image at speed."""
 
+import re
+
 import numpy as np
 import pmt
 import pytest
@@ -185,3 +187,63 @@ def test_a_carrier_that_forgets_the_gate_is_seen():
     assert abs(np.angle(right[40, 40])) < 0.02
     assert abs(abs(right[40, 40]) - 1) < 0.02
     assert abs(np.angle(wrong[40, 40])) > 0.1 or abs(wrong[40, 40]) < 0.9
+
+
+@pytest.fixture(scope="module")
+def recorded(tmp_path_factory):
+    """A file of sweeps from 60 m/s, 17 degrees ahead; no centroid is told. (name, the point)"""
+    from gnuradio.sar.sigmf_files import write_sigmf
+
+    acq = sar.acquisition(waveform="fmcw", samples=256, carrier_hz=9.6e9, prf_hz=2000, slant_range_first_m=0,
+                          sample_rate_hz=640e3, chirp_rate_hz_per_s=500e6 / 0.4e-3, gate_start_s=0.05e-3)
+    at, lines = (24.0, 60.0, 0.0), 400
+    source = sar.point_target_source(acq, [(*at, 1.0)], sar.trajectory.straight((0, 0, 0), (60, 0, 0)),
+                                     lines, sweep_motion=True)
+    sink, top = blocks.vector_sink_c(256), gr.top_block()
+    top.connect(source, sink)
+    top.run()
+    path = tmp_path_factory.mktemp("recorded") / "sweeps"
+    write_sigmf(path, np.array(sink.data()).reshape(lines, 256), acq,
+                np.column_stack([np.arange(lines) * 60 / 2000, np.zeros((lines, 2))]))
+    return str(path) + ".sigmf-meta", at
+
+
+def test_a_recording_is_aligned_when_asked_for(recorded):
+    from gnuradio.sar.focus import focus
+    from gnuradio.sar.recordings import open_recording
+
+    rec = open_recording(recorded[0])
+    grid = sar.image_grid.centred(recorded[1], (1, 0, 0), (0, 1, 0), 0.05, 0.05, 81, 81)
+    cell = C / 2 / rec.acq.bandwidth_hz()
+    wrong, report = focus(rec, grid, backend="cpu")
+    (said,) = [n for n in report["notes"] if "--align-sweeps" in n]
+    assert "the antenna moves during the sweeps" in said
+    right, report = focus(rec, grid, backend="cpu", align_sweeps=True)
+    assert any(re.search("is taken out to -[67]. dB", n) for n in report["notes"])
+    assert "sweep_alignment" in report["timings_s"]
+    assert np.linalg.norm(peak(wrong)) > 0.3 * cell
+    assert np.linalg.norm(peak(right)) < cell / 16
+    # 16 lines at either end of the 400 are made of fewer
+    assert abs(right).max() == pytest.approx(1, abs=0.05)
+
+
+def test_align_sweeps_of_the_command_line(recorded, tmp_path, capsys):
+    from gnuradio.sar.cli import main
+
+    assert main(["focus", recorded[0], "-o", str(tmp_path / "o"), "--align-sweeps", "--backend", "cpu",
+                 "--grid", "20,28,56,64", "--no-swap-check"]) == 0
+    assert "motion during the sweeps" in capsys.readouterr().out
+    assert main(["info", recorded[0]]) == 0
+    said = capsys.readouterr().out
+    assert "9.6625 to 10.1605 GHz, the middle is 9.9125 GHz" in said and "sweep_alignment takes that out" in said
+
+
+def test_only_sweeps_are_aligned(tmp_path):
+    from gnuradio.sar.focus import focus
+    from gnuradio.sar.recordings import open_recording
+    from qa_recordings import make
+
+    meta, _ = make(tmp_path, positions=np.zeros((6, 3)))
+    grid = sar.image_grid.centred((0, 1000, 0), (1, 0, 0), (0, 1, 0), 1, 1, 9, 9)
+    with pytest.raises(ValueError, match="align_sweeps is set, but the waveform is pulsed_lfm"):
+        focus(open_recording(meta), grid, backend="cpu", align_sweeps=True)
