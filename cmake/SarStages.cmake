@@ -27,6 +27,7 @@ set(SAR_HOST_STAGES
     point_target_source
     pulse_framer
     radar_transceiver
+    sweep_alignment
     delay_calibration
     image_quality)
 

@@ -20,7 +20,8 @@ point_target_source::make(const acquisition& acq,
                           std::uint64_t seed,
                           int frames,
                           double beam_rad,
-                          double beam_squint_rad)
+                          double beam_squint_rad,
+                          bool sweep_motion)
 {
     require(frames >= 0, "frames is ", frames, "; expected 1 or more, or 0: without end");
     return gnuradio::make_block_sptr<point_target_source_impl>(
@@ -32,7 +33,8 @@ point_target_source::make(const acquisition& acq,
                                     seed,
                                     0,
                                     beam_rad,
-                                    beam_squint_rad },
+                                    beam_squint_rad,
+                                    sweep_motion },
         frames);
 }
 

@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "pulse_compression_impl.h"
 #include "device_ring.h"
+#include "frame_tag.h"
 #include "guarded_work.h"
 #include "item_bytes.h"
 #include <algorithm>
+#include <cmath>
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sar/kernel/core/errors.h>
 
@@ -13,6 +15,7 @@ namespace sar {
 namespace {
 
 const pmt::pmt_t frame_key = pmt::mp("sar_frame");
+const pmt::pmt_t holes_key = pmt::mp("sar_holes");
 
 std::vector<cf32> to_cf32(const std::vector<gr_complex>& values)
 {
@@ -29,33 +32,39 @@ pulse_compression::sptr pulse_compression::make(const acquisition& acq,
                                                 const std::string& window,
                                                 const std::vector<gr_complex>& replica,
                                                 const std::string& backend,
-                                                int device)
+                                                int device,
+                                                const std::vector<double>& range_gate_m)
 {
+    kernel::pulse_compression_params p{
+        acq, oversampling, sar::window(window), to_cf32(replica)
+    };
+    require(range_gate_m.empty() || range_gate_m.size() == 2,
+            "range_gate_m has ",
+            range_gate_m.size(),
+            " numbers; expected near and far range in metres, or none");
+    if (!range_gate_m.empty())
+        acq.gate_of(range_gate_m[0], range_gate_m[1], p.gate_first, p.gate_cells);
     return gnuradio::make_block_sptr<pulse_compression_impl>(
-        acq,
-        oversampling,
-        window,
-        replica,
-        choose_target(backend_from_name(backend), device));
+        p, choose_target(backend_from_name(backend), device));
 }
 
-pulse_compression_impl::pulse_compression_impl(const acquisition& acq,
-                                               int oversampling,
-                                               const std::string& window_name,
-                                               const std::vector<gr_complex>& replica,
+pulse_compression_impl::pulse_compression_impl(const kernel::pulse_compression_params& p,
                                                const compute_target& target)
     : gr::sync_block(
           "pulse_compression",
-          gr::io_signature::make(1, 1, line_item(acq, 1), stream_type(target)),
+          gr::io_signature::make(1, 1, line_item(p.acq, 1), stream_type(target)),
           gr::io_signature::make(1, 1, sizeof(gr_complex), stream_type(target))),
-      d_kernel(kernel::pulse_compression::make(
-          { acq, oversampling, window(window_name), to_cf32(replica) },
-          target))
+      d_kernel(kernel::pulse_compression::make(p, target))
 {
+    const acquisition& acq = p.acq;
     set_target(target);
-    // the kernel has checked oversampling by now
-    set_output_signature(
-        gr::io_signature::make(1, 1, line_item(acq, oversampling), stream_type(target)));
+    // the kernel has checked oversampling and gate by now
+    set_output_signature(gr::io_signature::make(
+        1,
+        1,
+        line_item(p.gate_cells ? acq.gated(p.gate_first, p.gate_cells) : acq,
+                  p.oversampling),
+        stream_type(target)));
     set_tag_propagation_policy(TPP_DONT);
     set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0)));
     d_logger->info("{:s} lines of {:d} samples to {:d}, on {:s}",
@@ -63,11 +72,24 @@ pulse_compression_impl::pulse_compression_impl(const acquisition& acq,
                    d_kernel->samples_in(),
                    d_kernel->samples_out(),
                    target.description);
+    if (acq->wave == waveform::fmcw) {
+        const double shift_m = std::abs(acq.doppler_shift_m(acq->prf_hz / 2));
+        d_logger->info(
+            "samples lie at {:.9g} to {:.9g} Hz, the middle is {:.9g} Hz; an echo with a "
+            "Doppler frequency of half the PRF is seen {:.3g} m ({:.2g} cells) off, "
+            "unless sweep_alignment takes that out",
+            acq.first_frequency_hz(),
+            acq.first_frequency_hz() + (acq->samples - 1) * acq.frequency_step_hz(),
+            acq.centre_frequency_hz(),
+            shift_m,
+            shift_m / acq.compressed_axis(1).spacing_m);
+    }
 }
 
 bool pulse_compression_impl::start()
 {
     start_stage(*this);
+    d_number = 0;
     return sync_block::start();
 }
 
@@ -88,24 +110,54 @@ int pulse_compression_impl::work(int noutput_items,
                                  gr_vector_void_star& output_items)
 {
     return guarded(*this, [&] {
-        pass_tags(noutput_items);
-        d_kernel->process(static_cast<const cf32*>(input_items[0]),
-                          static_cast<cf32*>(output_items[0]),
-                          noutput_items);
+        std::vector<numbering> anew = pass_tags(noutput_items);
+        anew.push_back({ noutput_items, 0 });
+        const cf32* in = static_cast<const cf32*>(input_items[0]);
+        cf32* out = static_cast<cf32*>(output_items[0]);
+        int line = 0;
+        for (const numbering& n : anew) {
+            const int count = n.line - line;
+            if (count > 0)
+                d_kernel->process(
+                    in + static_cast<std::size_t>(line) * d_kernel->samples_in(),
+                    out + static_cast<std::size_t>(line) * d_kernel->samples_out(),
+                    count,
+                    d_number);
+            d_number = n.line < noutput_items ? n.number : d_number + count;
+            line = n.line;
+        }
         return noutput_items;
     });
 }
 
-void pulse_compression_impl::pass_tags(int lines)
+std::vector<pulse_compression_impl::numbering>
+pulse_compression_impl::pass_tags(int lines)
 {
     std::vector<gr::tag_t> tags;
     get_tags_in_window(tags, 0, 0, lines);
+    std::sort(tags.begin(), tags.end(), gr::tag_t::offset_compare);
+    std::vector<numbering> anew;
     for (gr::tag_t& tag : tags) {
-        if (pmt::eqv(tag.key, frame_key))
+        if (pmt::eqv(tag.key, frame_key)) {
+            const frame_tag t(tag.value);
+            const bool goes_on =
+                t.has("continues") && pmt::to_bool(t.get("continues")) && !t.has("pulse");
+            if (!goes_on)
+                anew.push_back({ static_cast<int>(tag.offset - nitems_read(0)),
+                                 static_cast<std::int64_t>(t.number("pulse", 0)) });
             tag.value = compressed_frame(tag.value);
+        } else if (pmt::eqv(tag.key, holes_key)) {
+            // on the line behind a row of holes that was skipped
+            const frame_tag t(tag.value, "sar_holes");
+            if (t.has("filled") && !pmt::to_bool(t.get("filled")))
+                anew.push_back({ static_cast<int>(tag.offset - nitems_read(0)),
+                                 static_cast<std::int64_t>(t.number("pulse", 0) +
+                                                           t.number("count", 0)) });
+        }
         // a sync block: same offset
         add_item_tag(0, tag);
     }
+    return anew;
 }
 
 pmt::pmt_t pulse_compression_impl::compressed_frame(const pmt::pmt_t& frame) const

@@ -10,10 +10,7 @@ namespace sar {
 class pulse_compression_impl final : public pulse_compression
 {
 public:
-    pulse_compression_impl(const acquisition& acq,
-                           int oversampling,
-                           const std::string& window,
-                           const std::vector<gr_complex>& replica,
+    pulse_compression_impl(const kernel::pulse_compression_params& params,
                            const compute_target& target);
 
     bool start() override;
@@ -28,10 +25,17 @@ public:
     std::uint64_t bad_lines() const override { return d_kernel->bad_lines(); }
 
 private:
-    void pass_tags(int lines);
+    //! A line of the batch from which on lines are counted anew.
+    struct numbering {
+        int line;
+        std::int64_t number;
+    };
+
+    std::vector<numbering> pass_tags(int lines);
     pmt::pmt_t compressed_frame(const pmt::pmt_t& frame) const;
 
     std::unique_ptr<kernel::pulse_compression> d_kernel;
+    std::int64_t d_number = 0; // of the next line
 };
 
 } // namespace sar

@@ -20,6 +20,10 @@ const name_table<pulse_reference, 2> pulse_references = {
     "pulse_reference",
     { { { pulse_reference::start, "start" }, { pulse_reference::centre, "centre" } } }
 };
+const name_table<sweep_shape, 2> sweep_shapes = {
+    "sweep",
+    { { { sweep_shape::sawtooth, "sawtooth" }, { sweep_shape::triangle, "triangle" } } }
+};
 const name_table<look_side, 2> look_sides = { "look_side",
                                               { { { look_side::left, "left" },
                                                   { look_side::right, "right" } } } };
@@ -66,6 +70,11 @@ pulse_reference pulse_reference_from_name(const std::string& n)
     return pulse_references.from_name(n);
 }
 std::string to_string(pulse_reference r) { return pulse_references.to_name(r); }
+sweep_shape sweep_shape_from_name(const std::string& n)
+{
+    return sweep_shapes.from_name(n);
+}
+std::string to_string(sweep_shape s) { return sweep_shapes.to_name(s); }
 look_side look_side_from_name(const std::string& n) { return look_sides.from_name(n); }
 std::string to_string(look_side s) { return look_sides.to_name(s); }
 range_reference range_reference_from_name(const std::string& n)
@@ -98,6 +107,23 @@ acquisition::acquisition(const acquisition_fields& fields) : d_fields(fields)
             "; expected -1 or +1");
     require(is_finite(f.reference_point_m),
             "reference_point_m is not finite; expected three numbers in metres");
+
+    require(
+        std::isfinite(f.gate_start_s) && f.gate_start_s >= 0,
+        "gate_start_s is ",
+        f.gate_start_s,
+        " s; expected the time from the start of a ramp to the first sample, 0 or more");
+    if (f.wave != waveform::fmcw) {
+        require(f.gate_start_s == 0,
+                "gate_start_s is ",
+                f.gate_start_s,
+                " s; expected 0 with the waveform ",
+                to_string(f.wave),
+                ": only an fmcw sweep is gated");
+        require(f.sweep == sweep_shape::sawtooth,
+                "sweep is 'triangle'; expected 'sawtooth' with the waveform ",
+                to_string(f.wave));
+    }
 
     switch (f.wave) {
     case waveform::pulsed_lfm:
@@ -133,6 +159,15 @@ acquisition::acquisition(const acquisition_fields& fields) : d_fields(fields)
                 "chirp_rate_hz_per_s is ",
                 f.chirp_rate_hz_per_s,
                 " Hz/s; expected a number other than 0 (> 0 ramp up, < 0 ramp down)");
+        if (f.gate_start_s > 0 || f.sweep == sweep_shape::triangle) {
+            const double used_s = f.gate_start_s + f.samples / f.sample_rate_hz;
+            require(used_s <= (1 + 1e-6) / f.prf_hz,
+                    "gate_start_s + samples / sample_rate_hz is ",
+                    used_s,
+                    " s; expected at most the interval between ramps, 1 / prf_hz, ",
+                    1 / f.prf_hz,
+                    " s");
+        }
         break;
     case waveform::frequency_domain:
         require(std::isfinite(f.frequency_step_hz) && f.frequency_step_hz != 0,
@@ -209,7 +244,33 @@ double acquisition::centre_frequency_hz() const
 {
     if (!in_frequency_domain())
         return d_fields.carrier_hz;
-    return d_fields.carrier_hz + centre_sample() * frequency_step_hz();
+    return first_frequency_hz() + centre_sample() * frequency_step_hz();
+}
+
+double acquisition::first_frequency_hz() const
+{
+    return d_fields.wave == waveform::fmcw
+               ? d_fields.carrier_hz +
+                     d_fields.chirp_rate_hz_per_s * d_fields.gate_start_s
+               : d_fields.carrier_hz;
+}
+
+double acquisition::sweep_start_s(bool way_back) const
+{
+    return way_back ? 1 / d_fields.prf_hz - d_fields.gate_start_s : d_fields.gate_start_s;
+}
+
+double acquisition::sweep_step_s(bool way_back) const
+{
+    return (way_back ? -1 : 1) / d_fields.sample_rate_hz;
+}
+
+double acquisition::doppler_shift_m(double doppler_hz) const
+{
+    const bool chirped =
+        d_fields.wave == waveform::fmcw || d_fields.wave == waveform::pulsed_lfm;
+    return chirped ? -speed_of_light * doppler_hz / (2 * d_fields.chirp_rate_hz_per_s)
+                   : 0.0;
 }
 
 int acquisition::pulse_samples() const
@@ -237,6 +298,77 @@ range_axis acquisition::compressed_axis(int oversampling) const
     a.range_from = d_fields.range_from;
     a.reference_point_m = d_fields.reference_point_m;
     return a;
+}
+
+acquisition acquisition::gated(int first, int cells) const
+{
+    const int samples = d_fields.samples;
+    require(cells >= 1 && cells <= samples,
+            "the range gate has ",
+            cells,
+            " cells; expected 1 to the samples of a line, ",
+            samples);
+    if (!in_frequency_domain())
+        require(first >= 0 && first <= samples - cells,
+                "the range gate is cells ",
+                first,
+                " to ",
+                first + cells - 1,
+                "; expected cells of the line, 0 to ",
+                samples - 1);
+    acquisition_fields f = d_fields;
+    f.samples = cells;
+    f.slant_range_first_m += first * compressed_axis(1).spacing_m;
+    // velocity and centroid are polynomials in range minus that of the first sample
+    const auto moved = [&](std::vector<double> c) {
+        const double x = f.slant_range_first_m - d_fields.slant_range_first_m;
+        for (std::size_t i = 0; i + 1 < c.size(); ++i)
+            for (std::size_t k = c.size() - 1; k > i; --k)
+                c[k - 1] += x * c[k];
+        return c;
+    };
+    const std::vector<double> velocity = moved(velocity_coefficients());
+    const std::vector<double> centroid = moved(centroid_coefficients());
+    f.effective_velocity_m_s = velocity[0];
+    f.effective_velocity_slopes.assign(velocity.begin() + 1, velocity.end());
+    f.doppler_centroid_hz = centroid[0];
+    f.doppler_centroid_slopes.assign(centroid.begin() + 1, centroid.end());
+    if (in_frequency_domain()) {
+        // the same band in fewer, larger steps, as after a filter and a decimation
+        const double ratio = static_cast<double>(samples) / cells;
+        f.sample_rate_hz /= ratio;
+        f.frequency_step_hz *= ratio;
+        f.carrier_hz += centre_sample() * frequency_step_hz() -
+                        (cells / 2) * frequency_step_hz() * ratio;
+    }
+    return acquisition(f);
+}
+
+void acquisition::gate_of(double near_m, double far_m, int& first, int& cells) const
+{
+    require(std::isfinite(near_m) && std::isfinite(far_m) && far_m > near_m,
+            "the range gate is ",
+            near_m,
+            " m to ",
+            far_m,
+            " m; expected a near range and a larger far range");
+    const range_axis axis = compressed_axis(1);
+    const double begin = std::floor((near_m - axis.first_m) / axis.spacing_m + 1e-9);
+    const double end = std::ceil((far_m - axis.first_m) / axis.spacing_m - 1e-9);
+    require(std::abs(begin) < 1e9 && end - begin + 1 <= axis.samples &&
+                (in_frequency_domain() || (begin >= 0 && end <= axis.samples - 1)),
+            "the range gate is ",
+            near_m,
+            " m to ",
+            far_m,
+            " m; expected ",
+            in_frequency_domain() ? "a part of the unambiguous " : "within the line, ",
+            axis.first_m,
+            " m to ",
+            axis.first_m + (axis.samples - 1) * axis.spacing_m,
+            " m");
+    first = static_cast<int>(begin);
+    cells = static_cast<int>(end - begin) + 1;
 }
 
 } // namespace sar

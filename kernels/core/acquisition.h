@@ -22,6 +22,12 @@ enum class waveform {
 //! Which instant of the pulse the delay 2R/c of an echo refers to.
 enum class pulse_reference { start, centre };
 
+//! What follows a ramp of an FMCW radar.
+enum class sweep_shape {
+    sawtooth, //!< the next ramp of the same direction
+    triangle, //!< a ramp back: lines of odd number have the opposite chirp rate
+};
+
 //! Side of the track that the antenna looks to.
 enum class look_side { left, right };
 
@@ -41,7 +47,7 @@ struct acquisition_fields {
     //! Complex samples in a raw line (range cells, or frequencies for FX and FMCW).
     int samples = 0;
     //! Carrier, Hz: the radio frequency that baseband 0 Hz stands for. FMCW: the
-    //! frequency of the sweep at its first sample. FX: frequency of the first sample.
+    //! frequency at the start of the ramp. FX: frequency of the first sample.
     double carrier_hz = 0;
     //! Pulses (lines) a second.
     double prf_hz = 0;
@@ -53,6 +59,13 @@ struct acquisition_fields {
     double pulse_length_s = 0;
     //! Replica: bandwidth of the pulse, Hz (others derive it).
     double replica_bandwidth_hz = 0;
+    //! FMCW: from the start of a ramp to the first sample of a line, s: the part left out
+    //! while the ramp settles and the farthest echo is on its way. Frequencies follow
+    //! from it: a line begins at carrier_hz + chirp rate * gate_start_s.
+    double gate_start_s = 0;
+    //! FMCW. With triangle the chirp rate is that of lines 0, 2, 4, ...; odd lines are
+    //! the way back, read backwards, so that all lines run over the same frequencies.
+    sweep_shape sweep = sweep_shape::sawtooth;
     //! FX: frequency step between samples, Hz; may be negative.
     double frequency_step_hz = 0;
     //! FX and FMCW: sign of the phase, phase = sign * 2 pi f delay (-1: GOTCHA, most
@@ -122,6 +135,23 @@ public:
     double bandwidth_hz() const;
     //! Frequency in the middle of the band, Hz: what imaging uses as the carrier.
     double centre_frequency_hz() const;
+    //! FX and FMCW: frequency of the first sample of a line, Hz.
+    double first_frequency_hz() const;
+    //! FMCW: when sample 0 of a line was taken, and the time from one sample to the next,
+    //! s after the start of the line's interval; the way back of a triangle runs
+    //! backwards, and its interval is 1 / prf_hz long.
+    double sweep_start_s(bool way_back) const;
+    double sweep_step_s(bool way_back) const;
+    /*!
+     * \brief Range-Doppler coupling: by how much an echo of Doppler frequency \p
+     * doppler_hz is seen farther than it is, m, in even lines (odd ones of a triangle:
+     * nearer).
+     *
+     * During a sweep the range changes by v t: a beat or a chirp is shifted by the
+     * Doppler frequency fd, as if the delay were -fd / K longer, so the range -c fd / (2
+     * K). 0 without a chirp.
+     */
+    double doppler_shift_m(double doppler_hz) const;
     //! Doppler centroid as a polynomial in measured slant range minus
     //! slant_range_first_m, lowest first: Hz, Hz/m, ...
     std::vector<double> centroid_coefficients() const;
@@ -141,6 +171,17 @@ public:
      */
     range_axis compressed_axis(int oversampling) const;
 
+    /*!
+     * \brief What describes lines of which only cells \p first .. \p first + \p cells - 1
+     * of the compressed line are kept: the same band, spacing and frequencies, another
+     * range of the first sample.
+     *
+     * Over frequency the axis goes on periodically, so \p first may be negative.
+     */
+    acquisition gated(int first, int cells) const;
+    //! First cell of gated() that holds \p near_m, and how many there are to \p far_m.
+    void gate_of(double near_m, double far_m, int& first, int& cells) const;
+
 private:
     acquisition_fields d_fields;
 };
@@ -152,6 +193,8 @@ SAR_KERNEL_API waveform waveform_from_name(const std::string& name);
 SAR_KERNEL_API std::string to_string(waveform w);
 SAR_KERNEL_API pulse_reference pulse_reference_from_name(const std::string& name);
 SAR_KERNEL_API std::string to_string(pulse_reference r);
+SAR_KERNEL_API sweep_shape sweep_shape_from_name(const std::string& name);
+SAR_KERNEL_API std::string to_string(sweep_shape s);
 SAR_KERNEL_API look_side look_side_from_name(const std::string& name);
 SAR_KERNEL_API std::string to_string(look_side s);
 SAR_KERNEL_API range_reference range_reference_from_name(const std::string& name);

@@ -102,6 +102,27 @@ BOOST_AUTO_TEST_CASE(fmcw_acquisition)
     BOOST_TEST(a.bandwidth_hz() == 250e6, boost::test_tools::tolerance(1e-12));
     BOOST_TEST(a.centre_frequency_hz() == 5.8e9 - 125e6,
                boost::test_tools::tolerance(1e-12));
+
+    // the carrier of a gated sweep is the middle of what is kept
+    f.gate_start_s = 0.05e-3;
+    f.sweep = sweep_shape::triangle;
+    const acquisition gated(f);
+    BOOST_TEST(gated.first_frequency_hz() == 5.8e9 - 12.5e6,
+               boost::test_tools::tolerance(1e-12));
+    BOOST_TEST(gated.centre_frequency_hz() == 5.8e9 - 137.5e6,
+               boost::test_tools::tolerance(1e-12));
+    BOOST_TEST(gated.compressed_axis(1).carrier_hz == gated.centre_frequency_hz());
+    // sample n is taken at the same frequency on both ways
+    const double k = f.chirp_rate_hz_per_s;
+    for (const int n : { 0, 17, 1023 }) {
+        const double out = gated.sweep_start_s(false) + n * gated.sweep_step_s(false);
+        const double back = gated.sweep_start_s(true) + n * gated.sweep_step_s(true);
+        BOOST_TEST(k * out == k * (1 / f.prf_hz - back),
+                   boost::test_tools::tolerance(1e-9));
+    }
+    // approaching: nearer when the sweep goes up, farther when it goes down
+    BOOST_TEST(gated.doppler_shift_m(100) == speed_of_light * 100 / (2 * 250e9),
+               boost::test_tools::tolerance(1e-12));
 }
 
 BOOST_AUTO_TEST_CASE(acquisition_errors_name_field_value_and_expectation)
@@ -142,6 +163,19 @@ BOOST_AUTO_TEST_CASE(acquisition_errors_name_field_value_and_expectation)
                        f.replica_bandwidth_hz = 101e6;
                    }),
                    "replica_bandwidth_hz is 101000000 Hz; expected"));
+    BOOST_TEST(has(with([](F& f) { f.gate_start_s = 1e-6; }),
+                   "gate_start_s is 1e-06 s; expected 0 with the waveform pulsed_lfm"));
+    BOOST_TEST(has(with([](F& f) { f.gate_start_s = -1; }), "gate_start_s is -1 s"));
+    BOOST_TEST(has(with([](F& f) { f.sweep = sweep_shape::triangle; }),
+                   "sweep is 'triangle'; expected 'sawtooth' with"));
+    BOOST_TEST(has(with([](F& f) {
+                       f.wave = waveform::fmcw;
+                       f.sweep = sweep_shape::triangle;
+                       f.prf_hz = f.sample_rate_hz / f.samples * 1.01;
+                   }),
+                   "expected at most the interval between ramps"));
+    BOOST_TEST(has(sentence_of([] { sweep_shape_from_name("up"); }),
+                   "sweep is 'up'; expected one of: sawtooth, triangle"));
     BOOST_TEST(has(with([](F& f) { f.wave = waveform::frequency_domain; }),
                    "frequency_step_hz is 0 Hz; expected"));
     BOOST_TEST(has(sentence_of([] { acquisition(pulsed()).compressed_axis(0); }),

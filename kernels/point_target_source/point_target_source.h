@@ -36,6 +36,9 @@ struct point_target_source_params {
     double beam_rad = 0;
     //! Middle of the beam, rad from broadside, forward positive.
     double beam_squint_rad = 0;
+    //! FMCW: the antenna moves on during a sweep; else it stands still from pulse to
+    //! echo.
+    bool sweep_motion = false;
 };
 
 namespace kernel {

@@ -29,6 +29,7 @@ echo_model model_of(const acquisition& a)
     m.samples = a->samples;
     m.carrier_hz = a->carrier_hz;
     if (a.in_frequency_domain()) {
+        m.carrier_hz = a.first_frequency_hz();
         m.step_hz = a.frequency_step_hz();
         m.sign = a->phase_sign;
         m.residual_video_hz_per_s =
@@ -71,6 +72,12 @@ public:
                 p.beam_squint_rad,
                 " rad; expected an angle from broadside, more than -pi / 2 and less than "
                 "pi / 2");
+        require(!p.sweep_motion || p.acq->wave == waveform::fmcw,
+                "sweep_motion is true with the waveform ",
+                to_string(p.acq->wave),
+                "; expected fmcw, or false: pulses are taken as short");
+        // with motion during a sweep up to the end of the last one
+        p.track.positions(p.start_s, p.acq->prf_hz, p.pulses + p.sweep_motion);
         d_positions = p.track.positions(p.start_s, p.acq->prf_hz, p.pulses);
         if (p.beam_rad > 0)
             for (int pulse = 0; pulse < p.pulses; ++pulse)
@@ -85,6 +92,10 @@ public:
     {
         const vec3 antenna = d_positions.at(pulse);
         const bool over_frequency = d_params.acq.in_frequency_domain();
+        const bool way_back = d_params.acq->sweep == sweep_shape::triangle && (pulse & 1);
+        const std::vector<vec3> antennas = d_params.sweep_motion
+                                               ? antennas_during(pulse, way_back)
+                                               : std::vector<vec3>{ antenna };
         std::vector<cf64> sum(d_model.samples, cf64{ 0, 0 });
         for (const point_target& t : d_params.targets) {
             if (!d_flight.empty() && !in_beam(t.position_m,
@@ -93,14 +104,11 @@ public:
                                               d_params.beam_rad,
                                               d_params.beam_squint_rad))
                 continue;
-            double range_m = length(t.position_m - antenna) + d_params.acq->range_bias_m;
-            if (d_params.acq->range_from == range_reference::point)
-                range_m -= length(d_params.acq->reference_point_m - antenna);
             const cf64 a = { t.amplitude.real(), t.amplitude.imag() };
             if (over_frequency)
-                add_over_frequency(range_m, a, sum);
+                add_over_frequency(t.position_m, antennas, way_back, a, sum);
             else
-                add_pulse(range_m, a, sum);
+                add_pulse(measured_range_m(t.position_m, antenna), a, sum);
         }
         add_noise(pulse, sum);
         for (int n = 0; n < d_model.samples; ++n)
@@ -126,6 +134,27 @@ private:
         return v;
     }
 
+    double measured_range_m(vec3 target, vec3 antenna) const
+    {
+        double range_m = length(target - antenna) + d_params.acq->range_bias_m;
+        if (d_params.acq->range_from == range_reference::point)
+            range_m -= length(d_params.acq->reference_point_m - antenna);
+        return range_m;
+    }
+
+    //! Where the antenna is at each sample of a sweep.
+    std::vector<vec3> antennas_during(int pulse, bool way_back) const
+    {
+        const acquisition& acq = d_params.acq;
+        const double begin_s =
+            d_params.start_s + pulse / acq->prf_hz + acq.sweep_start_s(way_back);
+        std::vector<vec3> at;
+        for (int n = 0; n < d_model.samples; ++n)
+            at.push_back(
+                d_params.track.position(begin_s + n * acq.sweep_step_s(way_back)));
+        return at;
+    }
+
     static void add(cf64& sum, cf64 a)
     {
         sum.re += a.re;
@@ -144,10 +173,20 @@ private:
         }
     }
 
-    void add_over_frequency(double range_m, cf64 a, std::vector<cf64>& sum) const
+    //! \p antennas one, or one a sample
+    void add_over_frequency(vec3 target,
+                            const std::vector<vec3>& antennas,
+                            bool way_back,
+                            cf64 a,
+                            std::vector<cf64>& sum) const
     {
-        for (int n = 0; n < d_model.samples; ++n)
-            add(sum[n], times(a, unit_phasor64(frequency_cycles(d_model, n, range_m))));
+        double range_m = measured_range_m(target, antennas[0]);
+        for (int n = 0; n < d_model.samples; ++n) {
+            if (antennas.size() > 1)
+                range_m = measured_range_m(target, antennas[n]);
+            const double cycles = frequency_cycles(d_model, n, range_m, way_back);
+            add(sum[n], times(a, unit_phasor64(cycles)));
+        }
     }
 
     void add_noise(int pulse, std::vector<cf64>& sum) const

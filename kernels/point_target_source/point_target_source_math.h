@@ -9,6 +9,7 @@
 //         range_bias_m. The bias is a delay like any other, carrier included: a cable
 //   c     speed of light;  tau = 2 r / c
 //   f0    carrier_hz, fs sampling rate, s = phase_sign
+//   K     chirp rate, tg = gate_start_s
 //
 // Pulsed LFM (Cumming and Wong, Digital Processing of SAR Data, chapter 3): the sample n
 // of a line is at delay t_n = 2 r_n / c, r_n = slant_range_first_m + n c / (2 fs), and
@@ -21,10 +22,13 @@
 //   exp(s j 2 pi f_n tau)
 //
 // FMCW, sweep against echo (Meta, Hoogeboom, Ligthart, TGRS 45-11, 2007), a beat with the
-// residual video phase; t_n = n / fs, f_n = f0 + K t_n:
+// residual video phase; t_n = tg + n / fs, f_n = f0 + K t_n:
 //   exp(s j 2 pi (f_n tau - K tau^2 / 2))
+// On the way back of a triangle (odd lines) the same f_n at the time 1 / PRF - t_n, with
+// -K in the last term.
 //
-// Stop and go: the antenna stands still from pulse to echo.
+// Stop and go: the antenna stands still from pulse to echo. With sweep_motion tau is that
+// at the time of the sample.
 //
 // Beam: a target is seen while the angle between the line of sight and the plane across
 // the direction of flight lies within squint +- width / 2, and then with full amplitude:
@@ -119,11 +123,13 @@ SAR_HD double carrier_cycles(const echo_model& m, double range_m)
 }
 
 //! Phase of sample \p n of an FX or FMCW line, cycles.
-SAR_HD double frequency_cycles(const echo_model& m, int n, double range_m)
+SAR_HD double
+frequency_cycles(const echo_model& m, int n, double range_m, bool way_back = false)
 {
     const double f = m.carrier_hz + n * m.step_hz;
     const double tau = 2 * range_m / speed_of_light;
-    return m.sign * (f * tau - 0.5 * m.residual_video_hz_per_s * tau * tau);
+    const double k = way_back ? -m.residual_video_hz_per_s : m.residual_video_hz_per_s;
+    return m.sign * (f * tau - 0.5 * k * tau * tau);
 }
 
 //! Four random words that depend on nothing but counter and key.

@@ -202,6 +202,43 @@ BOOST_AUTO_TEST_CASE(fmcw_is_the_beat_of_two_sweeps)
         }
 }
 
+BOOST_AUTO_TEST_CASE(a_triangle_in_motion_is_the_beat_of_two_sweeps)
+{
+    // 3 m/s away from the target; gate, way out and way back
+    for (const int sign : { -1, 1 }) {
+        acquisition_fields f;
+        f.wave = waveform::fmcw;
+        f.samples = 250;
+        f.carrier_hz = 10e9;
+        f.prf_hz = 1000;
+        f.sample_rate_hz = 0.5e6;
+        f.chirp_rate_hz_per_s = 4e11;
+        f.phase_sign = sign;
+        f.gate_start_s = 0.2e-3;
+        f.sweep = sweep_shape::triangle;
+        point_target_source_params p{ acquisition(f),
+                                      { { { 0, 123.456, 0 }, 1 } },
+                                      trajectory::straight({ 0, 0, 0 }, { 0, -3, 0 }) };
+        p.pulses = 2;
+        for (const bool moves : { false, true })
+            for (const int pulse : { 0, 1 }) {
+                p.sweep_motion = moves;
+                const auto x = line_of(p, pulse);
+                for (int n = 0; n < 250; ++n) {
+                    const long double into = 0.2e-3L + n / 0.5e6L;
+                    const long double t = pulse ? 1e-3L - into : into;
+                    const long double range =
+                        123.456L + 3 * (pulse * 1e-3L + (moves ? t : 0));
+                    const auto sent = [&](long double s) {
+                        return pulse ? (10e9L + 4e8L) * s - 4e11L * s * s / 2
+                                     : 10e9L * s + 4e11L * s * s / 2;
+                    };
+                    close(x[n], phasor(sign * (sent(t) - sent(t - 2 * range / c))));
+                }
+            }
+    }
+}
+
 BOOST_AUTO_TEST_CASE(phase_history_and_reference_point)
 {
     for (const int sign : { -1, 1 }) {
@@ -419,6 +456,9 @@ BOOST_AUTO_TEST_CASE(wrong_parameters_are_named)
     p.beam_squint_rad = 1.6;
     fails(p, "beam_squint_rad is 1.6");
     p = one_target(pulsed(), 9050);
+    p.sweep_motion = true;
+    fails(p, "sweep_motion is true with the waveform pulsed_lfm");
+    p.sweep_motion = false;
     p.track = trajectory::sampled({ 0, 0.01 }, { { 0, 0, 0 }, { 1, 0, 0 } });
     p.pulses = 7; // 500 Hz: pulse 5 is at 10 ms, pulse 6 outside
     fails(p, "pulse 6 of 7");

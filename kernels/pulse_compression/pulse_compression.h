@@ -23,6 +23,10 @@ struct pulse_compression_params {
     //! pulse_reference::centre the delay of an echo is that of sample size / 2.
     std::vector<cf32> replica;
     int max_batch = 64; //!< lines that are transformed together on a GPU, at most
+    //! Range gate: cells (at oversampling 1) of the compressed line that are put out, as
+    //! acquisition::gated() describes; 0 cells: all.
+    int gate_first = 0;
+    int gate_cells = 0;
 };
 
 /*!
@@ -66,7 +70,13 @@ SAR_KERNEL_API std::vector<cf32> matched_filter(const pulse_compression_params& 
  * c) at its peak. One inverse FFT of length samples * oversampling, whatever its factors.
  * A dechirped FMCW beat is exp(j 2 pi (f_low tau + K tau t - K tau^2 / 2)) for phase_sign
  * +1: its last term, the residual video phase, is taken off each output sample as
- * exp(-j pi K tau^2), tau = 2 r / c, after which FMCW is FX.
+ * exp(-j pi K tau^2), tau = 2 r / c, after which FMCW is FX. K is the chirp rate of the
+ * line: of a triangle, lines of odd number have the opposite one.
+ *
+ * A ramp that was received in full, not dechirped, is a pulse like any other, however
+ * long: pulsed_lfm. Its matched filter does what dechirp, transform and removal of the
+ * residual video phase do, without the loss of what the delay moves out of the sweep, and
+ * a range gate leaves as few cells as a filter and a decimation of the beat would.
  *
  * References: Cumming and Wong, Digital Processing of Synthetic Aperture Radar Data,
  * sections 3.3 and 3.4; Carrara, Goodman, Majewski, Spotlight SAR, section 2.6 and
@@ -83,14 +93,16 @@ public:
     virtual ~pulse_compression() = default;
 
     //! \p lines lines from \p in (samples_in() each) to \p out (samples_out() each), in
-    //! the memory of the target; on CUDA the work is enqueued only.
-    virtual void process(const cf32* in, cf32* out, int lines) = 0;
+    //! the memory of the target; on CUDA the work is enqueued only. Of a triangular sweep
+    //! the lines are the way back where \p first + i is odd.
+    virtual void
+    process(const cf32* in, cf32* out, int lines, std::int64_t first = 0) = 0;
 
     //! Lines so far that held a sample which is not finite. On CUDA this waits.
     virtual std::uint64_t bad_lines() const = 0;
 
     int samples_in() const { return d_shape.samples; }
-    int samples_out() const { return d_shape.samples * d_shape.oversampling; }
+    int samples_out() const { return d_axis.samples; }
     const range_axis& axis() const { return d_axis; }
     //! First output sample, and number of them, whose correlation lies within the line.
     int first_valid() const { return d_first_valid; }
@@ -104,8 +116,10 @@ protected:
     pulse_compression_shape d_shape;
     //! Matched filter: H / (E L) over the bins. FX: weight and phase a sample.
     std::vector<cf32> d_filter;
-    //! FMCW: the factor that takes off the residual video phase; else empty.
+    //! FMCW: the factor that takes off the residual video phase; else empty. The way back
+    //! of a triangle takes its conjugate.
     std::vector<cf32> d_deskew;
+    bool d_triangle = false;
 
 private:
     void plan_matched_filter(const pulse_compression_params& params);

@@ -120,6 +120,14 @@ pulse_compression::pulse_compression(const pulse_compression_params& params)
     : d_axis(params.acq.compressed_axis(params.oversampling))
 {
     const acquisition& acq = params.acq;
+    if (params.gate_cells != 0)
+        d_axis = acq.gated(params.gate_first, params.gate_cells)
+                     .compressed_axis(params.oversampling);
+    else
+        require(params.gate_first == 0,
+                "gate_first is ",
+                params.gate_first,
+                "; expected 0 without a range gate (gate_cells 0)");
     // transforms are indexed with int, and the padded one is a few times longer than a
     // line
     require(static_cast<double>(acq->samples) * params.oversampling <= 1 << 28,
@@ -176,11 +184,22 @@ void pulse_compression::plan_matched_filter(const pulse_compression_params& para
     d_shape.padded = length * params.oversampling;
 
     d_filter = filter_of(params, pulse, length);
+    // the first cell of a gate comes out as the first sample: a shift within the
+    // transform
+    if (params.gate_first != 0)
+        for (int k = 0; k < length; ++k) {
+            const std::int64_t turns = static_cast<std::int64_t>(k) * params.gate_first;
+            const complex_double w = turn(static_cast<double>(turns % length) / length);
+            d_filter[k] = to_cf32(complex_double(d_filter[k].re, d_filter[k].im) * w);
+        }
 
     const int over = params.oversampling;
     const int valid = std::max(0, acq->samples - pulse_samples + 1);
-    d_first_valid = valid ? -pulse.first * over : 0;
-    d_valid_samples = valid ? (valid - 1) * over + 1 : 0;
+    const int begin = std::max(0, -pulse.first - params.gate_first) * over;
+    const int end = std::min((-pulse.first - params.gate_first + valid - 1) * over + 1,
+                             samples_out());
+    d_first_valid = end > begin && valid ? begin : 0;
+    d_valid_samples = valid ? std::max(0, end - begin) : 0;
 }
 
 void pulse_compression::plan_frequency_domain(const pulse_compression_params& params)
@@ -189,7 +208,7 @@ void pulse_compression::plan_frequency_domain(const pulse_compression_params& pa
     const range_axis& ax = axis();
     const double step_hz = acq.frequency_step_hz();
     d_shape.length = acq->samples;
-    d_shape.padded = samples_out();
+    d_shape.padded = acq->samples * params.oversampling;
     d_shape.centre = acq.centre_sample();
     d_shape.direction = step_hz > 0 ? 1 : -1;
     d_shape.conjugate = acq->phase_sign > 0;
@@ -203,6 +222,7 @@ void pulse_compression::plan_frequency_domain(const pulse_compression_params& pa
         d_filter[k] = to_cf32((w[k] / sum) * turn(2.0 * (k - d_shape.centre) * step_hz *
                                                   ax.first_m / speed_of_light));
 
+    d_triangle = acq->sweep == sweep_shape::triangle;
     if (acq->wave == waveform::fmcw) {
         d_deskew.resize(samples_out());
         for (int m = 0; m < samples_out(); ++m)
@@ -229,7 +249,7 @@ public:
         d_workers.push_back(std::make_unique<worker>(d_shape));
     }
 
-    void process(const cf32* in, cf32* out, int lines) override
+    void process(const cf32* in, cf32* out, int lines, std::int64_t first) override
     {
         // the thread that calls may be allowed more threads than the one that made us
         if (static_cast<int>(d_workers.size()) < max_threads())
@@ -247,7 +267,7 @@ public:
             if (!w)
                 w = std::make_unique<worker>(d_shape);
             if (d_shape.frequency_domain)
-                frequency_domain(*w, from, to);
+                frequency_domain(*w, from, to, d_triangle && ((first + line) & 1));
             else
                 matched_filter(*w, from, to);
         });
@@ -291,18 +311,18 @@ private:
         std::copy(y, y + samples_out(), to);
     }
 
-    void frequency_domain(worker& w, const cf32* from, cf32* to)
+    void frequency_domain(worker& w, const cf32* from, cf32* to, bool way_back)
     {
         cf32* bins = as_cf32(w.inverse.get_inbuf());
         for (int j = 0; j < d_shape.padded; ++j)
             bins[j] = frequency_bin(d_shape, from, d_filter.data(), j);
         w.inverse.execute();
-        const gr_complex* y = w.inverse.get_outbuf();
+        const cf32* y = as_cf32(w.inverse.get_outbuf());
         if (d_deskew.empty())
-            std::copy(y, y + samples_out(), as_gr(to));
+            std::copy(y, y + samples_out(), to);
         else
-            volk_32fc_x2_multiply_32fc(
-                as_gr(to), y, as_gr(d_deskew.data()), samples_out());
+            for (int m = 0; m < samples_out(); ++m)
+                to[m] = without_residual_video(y[m], d_deskew[m], way_back);
     }
 
     std::vector<std::unique_ptr<worker>> d_workers; // one a thread, made when it runs

@@ -82,13 +82,21 @@ __global__ void __launch_bounds__(block_threads)
         to[m] = from[m];
 }
 
-__global__ void __launch_bounds__(block_threads)
-    deskew(cf32* lines, const cf32* factors, int samples)
+// From lines of \p padded samples to the first \p samples of each; in place when they are
+// as many. Of a triangular sweep (way_back 0 or 1) every other line is the way back.
+__global__ void __launch_bounds__(block_threads) deskew(const cf32* in,
+                                                        cf32* out,
+                                                        const cf32* factors,
+                                                        int padded,
+                                                        int samples,
+                                                        int way_back)
 {
-    cf32* line = lines + static_cast<size_t>(blockIdx.y) * samples;
+    const cf32* from = in + static_cast<size_t>(blockIdx.y) * padded;
+    cf32* to = out + static_cast<size_t>(blockIdx.y) * samples;
+    const bool back = way_back >= 0 && ((blockIdx.y + way_back) & 1);
     const int stride = gridDim.x * block_threads;
     for (int m = blockIdx.x * block_threads + threadIdx.x; m < samples; m += stride)
-        line[m] = line[m] * factors[m];
+        to[m] = without_residual_video(from[m], factors[m], back);
 }
 
 dim3 grid_for(int samples, int lines)
@@ -121,7 +129,7 @@ public:
             plan(params.max_batch);
     }
 
-    void process(const cf32* in, cf32* out, int lines) override
+    void process(const cf32* in, cf32* out, int lines, std::int64_t first) override
     {
         const cuda::device_guard device(d_space.index());
         if (d_fused) {
@@ -135,12 +143,14 @@ public:
             while (p->batch > lines)
                 ++p;
             if (d_shape.frequency_domain)
-                frequency_domain(*p, in, out);
+                frequency_domain(
+                    *p, in, out, d_triangle ? static_cast<int>(first & 1) : -1);
             else
                 matched_filter(*p, in, out);
             in += static_cast<std::size_t>(p->batch) * samples_in();
             out += static_cast<std::size_t>(p->batch) * samples_out();
             lines -= p->batch;
+            first += p->batch;
         }
     }
 
@@ -242,17 +252,25 @@ private:
         SAR_CUDA_LAUNCH("crop");
     }
 
-    void frequency_domain(const batch_plan& p, const cf32* in, cf32* out)
+    //! \p way_back: of a triangular sweep 1 when the first line is the way back, else 0;
+    //! -1: no triangle
+    void frequency_domain(const batch_plan& p, const cf32* in, cf32* out, int way_back)
     {
         load_frequencies<<<p.batch, block_threads, 0, d_stream>>>(
             in, d_work.data(), d_dev_filter.data(), d_shape, d_dev_bad_lines.data());
         SAR_CUDA_LAUNCH("load_frequencies");
-        p.inverse->execute(d_work.data(), out, CUFFT_INVERSE);
-        if (d_deskew.empty())
-            return;
-        deskew<<<grid_for(samples_out(), p.batch), block_threads, 0, d_stream>>>(
-            out, d_dev_deskew.data(), samples_out());
-        SAR_CUDA_LAUNCH("deskew");
+        const bool gated = samples_out() != d_shape.padded;
+        cf32* lines = gated ? d_work.data() : out;
+        p.inverse->execute(d_work.data(), lines, CUFFT_INVERSE);
+        if (!d_deskew.empty()) {
+            deskew<<<grid_for(samples_out(), p.batch), block_threads, 0, d_stream>>>(
+                lines, out, d_dev_deskew.data(), d_shape.padded, samples_out(), way_back);
+            SAR_CUDA_LAUNCH("deskew");
+        } else if (gated) {
+            crop<<<grid_for(samples_out(), p.batch), block_threads, 0, d_stream>>>(
+                lines, out, d_shape.padded, samples_out());
+            SAR_CUDA_LAUNCH("crop");
+        }
     }
 
     cuda::cuda_space& d_space;

@@ -75,6 +75,13 @@ SAR_HD double lfm_cycles(double t_s, double middle_s, double chirp_rate_hz_per_s
     return 0.5 * chirp_rate_hz_per_s * u * u;
 }
 
+//! FMCW: takes the residual video phase off sample \p x, \p factor that of a line with
+//! the chirp rate of the acquisition.
+SAR_HD cf32 without_residual_video(cf32 x, cf32 factor, bool way_back)
+{
+    return x * (way_back ? conj(factor) : factor);
+}
+
 //! FMCW: phase that takes off the residual video phase at range \p range_m, cycles.
 SAR_HD double deskew_cycles(double range_m, double chirp_rate_hz_per_s)
 {

@@ -66,7 +66,7 @@ struct pulse_framer_params {
     double delay_s = 0;
     //! Reference, leakage: delay of that path over range zero (cable, leakage path).
     double reference_delay_s = 0;
-    //! Further delay of the first sample of a line: the part of a ramp left out.
+    //! Further delay of the first sample of a line, beside acq.gate_start_s.
     double line_offset_s = 0;
     //! Lines begin at the nearest sample instead of between two.
     bool whole_samples = false;

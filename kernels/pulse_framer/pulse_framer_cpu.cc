@@ -308,6 +308,12 @@ private:
     // ---- lines
     bool was_sent(std::int64_t n);
     sample_time line_start(const found_pulse& p) const;
+    //! Is pulse \p n the ramp back of a triangle?
+    bool way_back(std::int64_t n) const
+    {
+        return (n & 1) && (d_p.acq->sweep == sweep_shape::triangle ||
+                           (d_p.edge == trigger_edge::both && follows_trigger()));
+    }
     bool raw_line(framed_line& facts, std::vector<cf32>& line);
     void build(const found_pulse& p, sample_time start, cf32* out);
     void between_samples(const std::vector<cf32>& x, sample_time start, cf32* out, int n);
@@ -449,7 +455,7 @@ framer::framer(const pulse_framer_params& params)
     const double pulse_s = acq->wave == waveform::pulsed_lfm
                                ? acq->pulse_length_s
                                : static_cast<double>(d_p.replica.size() / 2) * 2 / d_fs;
-    d_start_offset = d_fs * d_p.line_offset_s;
+    d_start_offset = d_fs * (d_p.line_offset_s + acq->gate_start_s);
     if (over_delay) {
         d_start_offset += d_fs * 2 * acq->slant_range_first_m / speed_of_light;
         if (acq->pulse_ref == pulse_reference::centre)
@@ -565,10 +571,18 @@ void framer::check() const
     require(d_p.alignment != framer_alignment::trigger || d_p.trigger_input,
             "alignment is 'trigger' without a trigger input; expected trigger_input = "
             "true");
-    require(d_p.edge != trigger_edge::both || d_p.presum == 1,
+    const bool triangle = acq->sweep == sweep_shape::triangle;
+    require(d_p.presum == 1 || (d_p.edge != trigger_edge::both && !triangle),
             "presum is ",
             d_p.presum,
-            "; expected 1 with edge 'both', whose ramps alternate");
+            "; expected 1 with edge 'both' or a triangular sweep, whose ramps alternate");
+    require(!triangle || d_p.stop_s == 0,
+            "stop_s is ",
+            d_p.stop_s,
+            " s; expected 0 (no stops) with a triangular sweep, whose ramps alternate");
+    require(acq->wave != waveform::fmcw || d_p.edge != trigger_edge::both || triangle,
+            "edge is 'both', but sweep of acq is 'sawtooth'; expected the sweep "
+            "'triangle', since a falling edge begins a ramp back");
     require(
         d_p.alignment != framer_alignment::automatic || d_p.reference_input ||
             d_p.trigger_input || !acq.in_frequency_domain() || d_p.start ||
@@ -1533,9 +1547,8 @@ void framer::measure(found_pulse& p)
 
 sample_time framer::line_start(const found_pulse& p) const
 {
-    if (d_p.edge == trigger_edge::both && follows_trigger() && (p.n & 1))
-        // the same frequencies on the way back
-        return later(p.epoch, interval() - d_start_offset - d_samples);
+    if (way_back(p.n)) // sample i at the frequency of sample d_samples - 1 - i
+        return later(p.epoch, interval() - d_start_offset - (d_samples - 1));
     return later(p.epoch, d_start_offset);
 }
 
@@ -1719,7 +1732,7 @@ void framer::build(const found_pulse& p, sample_time start, cf32* out)
                                       w,
                                       d_samples);
     }
-    if (d_p.edge == trigger_edge::both && follows_trigger() && (p.n & 1))
+    if (way_back(p.n))
         std::reverse(out, out + d_samples);
     if (d_p.correct == framer_correction::full && d_measures)
         equalise(p, out);

@@ -517,14 +517,16 @@ BOOST_AUTO_TEST_CASE(edges_that_are_missing_or_too_many)
 
 BOOST_AUTO_TEST_CASE(ramps_up_and_down)
 {
-    // a triangle of 300 samples up and 300 down: the beat of a ramp down, read backwards
-    const double ramp = 300;
-    pulse_framer_params p{ acquisition(fields(200, fs / ramp)) };
+    // a triangle of 300 samples up and 300 down: the beat of a ramp down, read backwards,
+    // runs over the same frequencies
+    acquisition_fields a = fields(200, fs / 300);
+    a.wave = waveform::fmcw;
+    a.sweep = sweep_shape::triangle;
+    a.gate_start_s = 50 / fs;
+    pulse_framer_params p{ acquisition(a) };
     p.alignment = framer_alignment::trigger;
     p.trigger_input = true;
     p.edge = trigger_edge::both;
-    p.line_offset_s = 50 / fs;
-    auto f = kernel::pulse_framer::make(p);
     radio r;
     r.samples = 20 * 600;
     r.trigger = [](std::int64_t u) { return (u + 100) % 600 < 300 ? 1.0f : 0.0f; };
@@ -532,14 +534,45 @@ BOOST_AUTO_TEST_CASE(ramps_up_and_down)
         const double t = (u + 100) % 600 + 0.5; // edges lie between two samples
         return cf32{ static_cast<float>(t < 300 ? t : 600 - t), 0 };
     };
-    p.whole_samples = true;
-    f = kernel::pulse_framer::make(p);
+    for (const bool whole : { true, false }) {
+        p.whole_samples = whole;
+        const auto f = kernel::pulse_framer::make(p);
+        const auto lines = r.run(*f);
+        in_order(lines);
+        BOOST_TEST(lines.size() >= 37u);
+        for (const line_out& l : lines)
+            for (int k = 0; k < 200; ++k)
+                BOOST_REQUIRE(std::abs(l.samples[k].re - (50 + k)) <=
+                              (whole ? 0.51 : 0.1));
+    }
+
+    // the same by a schedule, the first sample at the start of a ramp up
+    p = pulse_framer_params{ acquisition(a) };
+    p.alignment = framer_alignment::scheduled;
+    r.main = [](std::int64_t u) {
+        const double t = u % 600;
+        return cf32{ static_cast<float>(t < 300 ? t : 600 - t), 0 };
+    };
+    const auto f = kernel::pulse_framer::make(p);
     const auto lines = r.run(*f);
     in_order(lines);
-    BOOST_TEST(lines.size() >= 37u);
+    BOOST_TEST(lines.size() >= 38u);
     for (const line_out& l : lines)
         for (int k = 0; k < 200; ++k)
-            BOOST_REQUIRE(std::abs(l.samples[k].re - (50 + k)) <= 1.01);
+            BOOST_REQUIRE(std::abs(l.samples[k].re - (50 + k)) <= 0.01);
+
+    // what contradicts itself is said
+    acquisition_fields saw = a;
+    saw.sweep = sweep_shape::sawtooth;
+    pulse_framer_params q{ acquisition(saw) };
+    q.trigger_input = true;
+    q.edge = trigger_edge::both;
+    BOOST_TEST(has(sentence_of([&] { kernel::pulse_framer::make(q); }),
+                   "edge is 'both', but sweep of acq is 'sawtooth'"));
+    q = pulse_framer_params{ acquisition(a) };
+    q.trigger_input = true;
+    q.presum = 2;
+    BOOST_TEST(has(sentence_of([&] { kernel::pulse_framer::make(q); }), "presum is 2"));
 }
 
 BOOST_AUTO_TEST_CASE(leakage_is_found_wherever_the_stream_begins)

@@ -2,6 +2,7 @@
 #include "range_doppler_imager.h"
 #include "../azimuth_fft/azimuth_fft.h"
 #include "../azimuth_filter/azimuth_filter.h"
+#include "../core/errors.h"
 #include "../core/target_memory.h"
 #include "../pulse_compression/pulse_compression.h"
 #include <algorithm>
@@ -136,6 +137,9 @@ std::unique_ptr<frame_imager> frame_imager::make(const frame_imager_params& para
                                                  const migration_maker& migration,
                                                  const compute_target& target)
 {
+    require(params.geometry.acq->sweep == sweep_shape::sawtooth,
+            "sweep of acq is 'triangle'; expected 'sawtooth': compress the lines by "
+            "pulse_compression, which knows the way back, and go on with its lines");
     return std::make_unique<composed_imager>(params, migration, target);
 }
 

@@ -403,7 +403,8 @@ def do_focus(args):
     if rec.dropped_samples:
         _say(args, f"  dropped samples: {rec.dropped_samples}")
     os.makedirs(args.output, exist_ok=True)
-    options = dict(window=args.window, backend=args.backend, device=args.device)
+    options = dict(window=args.window, backend=args.backend, device=args.device,
+                   align_sweeps=args.align_sweeps)
     if algorithm == "bp":
         options.update(interpolation=args.interpolation or "sinc8",
                        accuracy=args.accuracy or "auto", oversampling=args.oversampling)
@@ -627,6 +628,8 @@ def parser():
     g.add_argument("--device", type=int, default=0, help="number of the GPU")
     g.add_argument("--window", default="rect", help="weighting over the bandwidth: rect, hann, "
                    "hamming, taylor(4, 35), kaiser(2.5) (default %(default)s)")
+    g.add_argument("--align-sweeps", action="store_true",
+                   help="FMCW: take out the motion during the sweeps")
     g.add_argument("--azimuth-window", default="rect", help="weighting over the aperture (rda: over "
                    "the Doppler band), the same names (default %(default)s)")
     g.add_argument("--interpolation", choices=("nearest", "linear", "sinc8", "sinc16", "exact",

@@ -223,6 +223,14 @@ def _recording_lines(rec):
     yield (f"  bandwidth         {acq.bandwidth_hz() / 1e6:.6g} MHz, slant resolution "
            f"{_sar.speed_of_light / 2 / acq.bandwidth_hz():.4g} m")
     yield f"  wavelength        {acq.wavelength_m():.6g} m"
+    if acq.waveform == "fmcw":
+        first = acq.first_frequency_hz()
+        last = first + (acq.samples - 1) * acq.chirp_rate_hz_per_s / acq.sample_rate_hz
+        shift = abs(acq.doppler_shift_m(acq.prf_hz / 2))
+        yield (f"  sweep             {first / 1e9:.6g} to {last / 1e9:.6g} GHz, the middle is "
+               f"{acq.centre_frequency_hz() / 1e9:.6g} GHz")
+        yield (f"  motion in a sweep an echo with a Doppler frequency of half the PRF is seen "
+               f"{shift:.3g} m off ({shift / axis.spacing_m:.2g} cells); sweep_alignment takes that out")
     where = axis.range_reference if axis.range_reference == "antenna" else "reference point"
     yield (f"  range line        {axis.first_m:.3f} m to "
            f"{axis.first_m + (axis.samples - 1) * axis.spacing_m:.3f} m, step {axis.spacing_m:.4g} m"

@@ -23,6 +23,7 @@ from gnuradio import blocks, gr
 from . import sar_python as _sar
 from .image_sink import image_sink
 from .recording_source import recording_source
+from .sweeps import alignment
 
 C = _sar.speed_of_light
 
@@ -88,7 +89,7 @@ def _require_blocks(*names):
 
 def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpolation=None,
           accuracy="auto", oversampling=0, backend="auto", device=0, pulses_per_image=0, hop=0,
-          annotate=False, progress=None):
+          annotate=False, align_sweeps=False, progress=None):
     """Form the image of a recording on a grid, by back-projection unless told otherwise.
 
     algorithm  "bp", one of range_doppler(), or "auto", see algorithms.choose(): with a grid
@@ -96,8 +97,8 @@ def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpola
     grid       None: for bp what grids.auto_grid() makes; the others have their own
 
     Returns (image complex64 (rows, cols), report dict), whose "choice" says why "auto" chose. With
-    pulses_per_image the newest image. ``progress`` is called with the number of pulses
-    read so far.
+    pulses_per_image the newest image. ``align_sweeps``: FMCW: motion during the sweeps is taken
+    out. ``progress`` is called with the number of pulses read so far.
     """
     from .grids import auto_grid, phase_centres
 
@@ -115,20 +116,20 @@ def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpola
             image, report = range_doppler(
                 rec, algorithm=choice.algorithm, folder=folder, window=window,
                 oversampling=oversampling, backend=backend, device=device, lines=pulses_per_image,
-                hop=hop, annotate=annotate, progress=progress, **more)
+                hop=hop, annotate=annotate, align_sweeps=align_sweeps, progress=progress, **more)
         elif choice.algorithm == "pfa":
             from .polar_format import polar_format
 
             image, report = polar_format(
                 rec, grid or auto_grid(rec)[0], folder=folder, window=window, backend=backend,
                 device=device, pulses_per_image=pulses_per_image, hop=hop, annotate=annotate,
-                progress=progress)
+                align_sweeps=align_sweeps, progress=progress)
         else:
             image, report = focus(
                 rec, grid, folder=folder, window=window, accuracy=accuracy,
                 oversampling=oversampling, backend=backend, device=device,
-                pulses_per_image=pulses_per_image, hop=hop, annotate=annotate, progress=progress,
-                **more)
+                pulses_per_image=pulses_per_image, hop=hop, annotate=annotate,
+                align_sweeps=align_sweeps, progress=progress, **more)
         report["choice"] = choice.reasons
         return image, report
     interpolation = interpolation or "sinc8"
@@ -145,12 +146,14 @@ def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpola
     former = _sar.bp_accumulator(rec.acq, grid, oversampling, interpolation, accuracy,
                                  pulses_per_image, hop, bistatic, backend, device)
     sink = image_sink(grid.cols, folder, annotate=annotate)
+    middle = grid.position((grid.rows - 1) / 2, (grid.cols - 1) / 2)
+    aligned, sweep_notes = alignment(rec, align_sweeps, point_m=middle)
     tb = gr.top_block("gr_sar focus")
-    tb.connect(source, compression, former, sink)
+    tb.connect(source, *[block for _, block in aligned], compression, former, sink)
     tb.connect((source, 1), (former, 1))
     if bistatic:
         tb.connect((source, 2), (former, 2))
-    stages = [("recording_source", source), ("pulse_compression", compression),
+    stages = [("recording_source", source), *aligned, ("pulse_compression", compression),
               ("bp_accumulator", former), ("image_sink", sink)]
     built = time.perf_counter()
     run_flowgraph(tb, stages, progress, source.pulses_done)
@@ -192,7 +195,7 @@ def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpola
         "geometry": geometry_dict(rec, sink.images[-1]),
         "acquisition": plain(rec.acq.to_dict()),
         "used": plain(rec.used),
-        "notes": list(rec.notes),
+        "notes": list(rec.notes) + sweep_notes,
     }
     return image, report
 
@@ -309,7 +312,7 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
                   azimuth_bandwidth_hz=None, interpolation="exact", src=True,
                   geometry="zero_doppler", looks=1, doppler_centroid=None, fft_length=0,
                   oversampling=1, stages=False, storage="single", valid_only=False, backend="auto",
-                  device=0, lines=0, hop=0, annotate=False, progress=None):
+                  device=0, lines=0, hop=0, annotate=False, align_sweeps=False, progress=None):
     """Form the image of a recording in the Doppler domain; positions are not needed.
 
     algorithm             "rda" (range-Doppler), "omegak" (wavenumber; src is always exact) or
@@ -323,6 +326,8 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
     valid_only            only the rows whose whole aperture was recorded
     lines, hop            frames of so many lines, each ``hop`` lines after the one before:
                           one strip of images without a seam; 0: one frame of all
+
+    align_sweeps          FMCW: motion during the sweeps is taken out, around the Doppler centroid
 
     Returns (image (rows, cols), report dict): complex64, with looks their magnitude, float32.
     With several frames the newest image.
@@ -384,7 +389,9 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
     output = "valid" if hop or valid_only else "all"
 
     source = recording_source(rec)
-    chain = [("recording_source", source)]
+    aligned, sweep_notes = alignment(rec, align_sweeps, acq)
+    notes += sweep_notes
+    chain = [("recording_source", source), *aligned]
     if stages:
         _require_blocks("pulse_compression", "azimuth_fft", migration_name, "azimuth_filter",
                         *(["doppler_centroid"] if centroid_from == "estimate" else []))

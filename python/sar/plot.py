@@ -248,7 +248,7 @@ def _columns(acq, raw):
     if raw and acq.in_frequency_domain():
         step = (acq.frequency_step_hz if acq.waveform == "frequency_domain" else
                 acq.chirp_rate_hz_per_s / acq.sample_rate_hz)
-        return "radio frequency, MHz", acq.carrier_hz / 1e6, step / 1e6
+        return "radio frequency, MHz", acq.first_frequency_hz() / 1e6, step / 1e6
     axis = acq.compressed_axis(1)
     where = "slant range" if axis.range_reference == "antenna" else "range from the reference point"
     return f"{where}, m", axis.first_m, axis.spacing_m

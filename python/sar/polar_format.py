@@ -19,11 +19,12 @@ from .focus import (FocusError, _require_blocks, geometry_dict, grid_dict, image
 from .grids import phase_centres
 from .image_sink import image_sink
 from .recording_source import recording_source
+from .sweeps import alignment
 
 
 def polar_format(rec, grid, *, folder="", window="rect", azimuth_window="rect",
                  curvature="correct", backend="auto", device=0, pulses_per_image=0, hop=0,
-                 annotate=False, progress=None):
+                 annotate=False, align_sweeps=False, progress=None):
     """Form the image of a recording on a grid by polar format.
 
     curvature  of the wavefronts: "correct" (points are put back to where they are), "refuse"
@@ -32,6 +33,7 @@ def polar_format(rec, grid, *, folder="", window="rect", azimuth_window="rect",
 
     Returns (image complex64 (rows, cols), report dict), on the same grid the image of
     focus.focus() as far as wavefronts are planes. With pulses_per_image the newest image.
+    ``align_sweeps``: FMCW: motion during the sweeps is taken out.
     ``progress`` is called with the number of pulses read so far. Raises FocusError with the
     stage's sentence where no image is right, RecordingError without positions.
     """
@@ -45,11 +47,13 @@ def polar_format(rec, grid, *, folder="", window="rect", azimuth_window="rect",
         curvature, replica_of(rec), bistatic, backend, device)
     sink = image_sink(grid.cols, folder, annotate=annotate)
     tb = gr.top_block("gr_sar focus")
-    tb.connect(source, former, sink)
+    middle = grid.position((grid.rows - 1) / 2, (grid.cols - 1) / 2)
+    aligned, sweep_notes = alignment(rec, align_sweeps, point_m=middle)
+    tb.connect(source, *[block for _, block in aligned], former, sink)
     tb.connect((source, 1), (former, 1))
     if bistatic:
         tb.connect((source, 2), (former, 2))
-    stages = [("recording_source", source), ("polar_format_imager", former), ("image_sink", sink)]
+    stages = [("recording_source", source), *aligned, ("polar_format_imager", former), ("image_sink", sink)]
     built = time.perf_counter()
     run_flowgraph(tb, stages, progress, source.pulses_done)
     ended = time.perf_counter()
@@ -60,7 +64,7 @@ def polar_format(rec, grid, *, folder="", window="rect", azimuth_window="rect",
     description = former.backend()
     formed = former.report()
     phase, radius = formed["phase_error_rad"], formed["radius_m"]
-    notes = list(rec.notes)
+    notes = list(rec.notes) + sweep_notes
     notes.append(
         f"wavefront curvature over the grid: points are displaced by up to "
         f"{formed['displacement_m']:.3g} m" + ("" if curvature == "warn" else ", put back")

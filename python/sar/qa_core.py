@@ -58,6 +58,8 @@ def test_acquisition():
 def test_acquisition_defaults():
     a = sar.acquisition(**pulsed())
     assert a.to_dict() == pulsed(
+        gate_start_s=0,
+        sweep="sawtooth",
         replica_bandwidth_hz=0,
         frequency_step_hz=0,
         phase_sign=-1,
@@ -72,6 +74,23 @@ def test_acquisition_defaults():
         effective_velocity_slopes=(),
         doppler_centroid_slopes=(),
     )
+
+
+def test_fmcw_frequencies_follow_from_the_gate():
+    a = sar.acquisition(waveform="fmcw", samples=400, carrier_hz=10e9, prf_hz=1000, sweep="triangle",
+                        sample_rate_hz=1e6, chirp_rate_hz_per_s=5e11, gate_start_s=100e-6)
+    assert (a.sweep, a.gate_start_s) == ("triangle", 100e-6)
+    assert a.first_frequency_hz() == pytest.approx(10e9 + 50e6, abs=1)
+    assert a.centre_frequency_hz() == pytest.approx(10e9 + 150e6, abs=1)
+    assert a.doppler_shift_m(500) == pytest.approx(-sar.speed_of_light * 500 / 1e12)
+    assert sar.acquisition(**a.to_dict()).to_dict() == a.to_dict()
+    gated = a.range_gate(30, 60)
+    axis, whole = gated.compressed_axis(2), a.compressed_axis(2)
+    assert axis.first_m <= 30 < axis.first_m + 2 * axis.spacing_m
+    assert axis.spacing_m == pytest.approx(whole.spacing_m) and gated.samples < 45
+    assert gated.centre_frequency_hz() == pytest.approx(a.centre_frequency_hz(), rel=1e-12)
+    with pytest.raises(ValueError, match="range gate is 60 m to 30 m"):
+        a.range_gate(60, 30)
 
 
 def test_acquisition_round_trips():

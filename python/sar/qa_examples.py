@@ -596,3 +596,37 @@ def test_video_sar(tmp_path):
         # the antenna passes, the points stay
         for a, b, peak in points_of(image, ((0, 150, 0.01), (9, 220, 0.01), (-7, 300, 0.007)), 225, 1, 0.2):
             assert abs(a) <= 1 and abs(b) <= 2 and peak == pytest.approx(0.7, rel=0.1), (n, a, b, peak)
+
+
+@pytest.mark.parametrize("backend,changes,off", [
+    ("cpu", (), False), ("emulated", (), False),
+    # what the note says to try: without the alignment, and with the carrier of the whole ramp
+    ("cpu", "bypass", True),
+    ("cpu", (("acq", "gate_start_s", "0"), ("framer", "line_offset_s", "50e-6")), True)],
+    ids=["cpu", "emulated", "not aligned", "wrong carrier"])
+def test_phaser_fmcw(tmp_path, backend, changes, off):
+    """Swept, received, framed, aligned and focused: points in place, with the amplitudes of the scene."""
+    SoapySDR = pytest.importorskip("SoapySDR", reason="SoapySDR's Python binding is not here")
+    pytest.importorskip("gnuradio.soapy", reason="gr-soapy is not here")
+    if not SoapySDR.Device.enumerate("driver=sarsim"):
+        pytest.skip("the module sarsim was not built or is not found (ENABLE_SOAPY, SOAPY_SDR_PLUGIN_PATH)")
+    name = "17_phaser_fmcw.grc"
+    if changes == "bypass":
+        d = read(SOURCE / "examples" / name)
+        (b,) = [b for b in d["blocks"] if b["name"] == "align"]
+        b["states"]["state"] = "bypassed"
+        (tmp_path / name).write_text(yaml.safe_dump(d))
+        name, changes = str(tmp_path / name), ()
+    out = compile_and_run(name, tmp_path, "-b", backend, "-s",
+                          str(SOURCE / "examples" / "phaser_fmcw.json"), changes=changes)
+    image = np.abs(np.load(out / "phaser_fmcw.npy"))
+    assert image.shape == (300, 300) and (out / "phaser_fmcw.png").stat().st_size > 1000
+    for x, y, amplitude in ((35, 60, 0.01), (46, 80, 0.01), (58, 100, 0.007)):
+        # rows run along -y, columns along x, 0.2 m each
+        i, j = 150 - round((y - 80) / 0.2), 150 + round((x - 46) / 0.2)
+        if off:
+            assert image[i, j] < 0.6 * amplitude
+        else:
+            part = image[i - 8:i + 9, j - 8:j + 9]
+            assert np.unravel_index(np.argmax(part), part.shape) == (8, 8)
+            assert part.max() == pytest.approx(amplitude, rel=0.03)

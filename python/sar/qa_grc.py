@@ -259,6 +259,9 @@ def loaded_block(platform, path):
     return fg, b, [f for f in found if "Port is not connected" not in f]
 
 
+FMCW_ONLY = {"sar_sweep_alignment"}  # the others take the waveform that acq has by default
+
+
 @pytest.fixture(scope="session")
 def canvas(platform, tmp_path_factory):
     """What GRC says of a block on a canvas with acq, grid and track at their own defaults.
@@ -268,7 +271,8 @@ def canvas(platform, tmp_path_factory):
     folder = tmp_path_factory.mktemp("canvas")
 
     def drop(key, **fields):
-        variables = [block("sar_acquisition", name="acq"), block("sar_image_grid", name="grid"),
+        acq = dict(waveform="fmcw", sample_rate_hz="5e6") if key in FMCW_ONLY else {}
+        variables = [block("sar_acquisition", name="acq", **acq), block("sar_image_grid", name="grid"),
                      block("sar_trajectory", name="track")]
         path = flowgraph(folder, [v for v in variables if v["id"] != key]
                          + [block(key, name="under_test", **fields)],
@@ -464,7 +468,12 @@ print("ran through")
      dict(waveform="frequency_domain", frequency_step_hz=-2e6, phase_sign=1,
           range_reference="point", reference_point_m=(1, 2, 3))),
     (dict(waveform="fmcw", chirp_rate_hz_per_s="-1e12", sample_rate_hz="5e6"),
-     dict(waveform="fmcw", chirp_rate_hz_per_s=-1e12, sample_rate_hz=5e6)),
+     dict(waveform="fmcw", chirp_rate_hz_per_s=-1e12, sample_rate_hz=5e6, gate_start_s=0,
+          sweep="sawtooth")),
+    (dict(waveform="fmcw", chirp_rate_hz_per_s="1e12", sample_rate_hz="5e6", gate_start_s="1e-4",
+          sweep="triangle"),
+     dict(waveform="fmcw", gate_start_s=1e-4, sweep="triangle")),
+    (dict(gate_start_s="1e-4", sweep="triangle"), dict(gate_start_s=0, sweep="sawtooth")),
     (dict(waveform="replica", pulse_reference="centre", look_side="left", range_bias_m="0.5"),
      dict(waveform="replica", pulse_reference="centre", look_side="left", range_bias_m=0.5,
           replica_bandwidth_hz=300e6)),

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pmt
 import pytest
-from conftest import backends, frame_tag, tag
+from conftest import backends, dict_tag, frame_tag, tag
 from gnuradio import blocks, gr, sar
 
 C = sar.speed_of_light
@@ -68,6 +68,76 @@ def test_every_line_comes_out(backend, lines):
         truth = (1 + i) * np.exp(-4j * np.pi * 9.6e9 * r / C)
         assert abs(line[2 * sample] - truth) < 1e-3 * abs(truth)
     assert block.work_calls() >= 1
+
+
+def fmcw(**more):
+    return sar.acquisition(**{**dict(waveform="fmcw", samples=400, carrier_hz=5.8e9, prf_hz=2000,
+                                     sample_rate_hz=1e6, chirp_rate_hz_per_s=5e11, phase_sign=1,
+                                     gate_start_s=50e-6), **more})
+
+
+def beats(acq, numbers, r):
+    """Dechirped lines of a point at r: phi(t) - phi(t - tau), ramps back from their end."""
+    into = acq.gate_start_s + np.arange(acq.samples) / acq.sample_rate_hz
+    interval, k, tau = 1 / acq.prf_hz, acq.chirp_rate_hz_per_s, 2 * r / C
+    lines = []
+    for n in numbers:
+        back = acq.sweep == "triangle" and n % 2 == 1
+        t = interval - into if back else into
+        top = acq.carrier_hz + k * interval
+
+        def phi(t):
+            return top * t - k * t**2 / 2 if back else acq.carrier_hz * t + k * t**2 / 2
+        lines.append(np.exp(2j * np.pi * ((phi(t) - phi(t - tau)) % 1)))
+    return lines
+
+
+@pytest.mark.parametrize("numbers, tags", [
+    (list(range(9)), []),
+    (list(range(3, 12)), [frame_tag(0, pulse=3)]),
+    # a frame that is not numbered begins with a ramp out, one that goes on does not begin
+    ([0, 1, 2, 3, 4, 0, 1, 2, 3], [frame_tag(0), frame_tag(3, continues=True), frame_tag(5)]),
+    # three pulses that were skipped, told on the line behind them
+    ([0, 1, 2, 3, 7, 8, 9, 10, 11], [frame_tag(0, pulse=0), dict_tag(
+        "sar_holes", 4, dict(pulse=4, count=3, filled=False, estimated=False))]),
+    # and holes that were filled
+    (list(range(9)), [frame_tag(0, pulse=0), dict_tag(
+        "sar_holes", 4, dict(pulse=4, count=3, filled=True, estimated=False))]),
+])
+def test_ways_back_are_counted(numbers, tags):
+    acq = fmcw(sweep="triangle", slant_range_first_m=400)
+    r = 400 + 111 * acq.compressed_axis(1).spacing_m
+    block = sar.pulse_compression(acq, backend="cpu")
+    out, _ = run(block, beats(acq, numbers, r), 400, tags)
+    assert block.error() == ""
+    truth = np.exp(-4j * np.pi * acq.centre_frequency_hz() * r / C)
+    assert np.abs(np.angle(out[:, 111] / truth)).max() < 0.01
+    # a sawtooth would have every other line wrong
+    wrong, _ = run(sar.pulse_compression(acq.replace(sweep="sawtooth"), backend="cpu"),
+                   beats(acq, numbers, r), 400)
+    assert np.abs(np.angle(wrong[:, 111] / truth)).max() > 0.5
+
+
+def test_range_gate():
+    acq = fmcw()
+    near = acq.range_gate(30, 50)
+    block = sar.pulse_compression(acq, 2, backend="cpu", range_gate_m=[30, 50])
+    out, tags = run(block, beats(acq, range(3), 41.3), 2 * near.samples,
+                    [frame_tag(0, domain="raw", samples=400)])
+    whole, _ = run(sar.pulse_compression(acq, 2, backend="cpu"), beats(acq, range(3), 41.3), 800)
+    axis = near.compressed_axis(2)
+    first = round((axis.first_m - acq.slant_range_first_m) / axis.spacing_m)
+    np.testing.assert_allclose(out, whole[:, first : first + 2 * near.samples], atol=1e-6)
+    d = pmt.to_python(tags[0].value)
+    assert (d["samples"], d["domain"]) == (axis.samples, "compressed")
+    assert d["slant_range_first_m"] == pytest.approx(axis.first_m)
+    assert block.axis().first_m == pytest.approx(axis.first_m)
+    at = axis.first_m + axis.spacing_m * np.argmax(abs(out[0]))
+    assert at == pytest.approx(41.3, abs=axis.spacing_m)
+    with pytest.raises(ValueError, match="range_gate_m has 1 numbers"):
+        sar.pulse_compression(acq, range_gate_m=[3])
+    with pytest.raises(ValueError, match="the range gate is 0 m to 5000 m"):
+        sar.pulse_compression(acq, range_gate_m=[0, 5000])
 
 
 @pytest.mark.parametrize("samples", [8191, 10_000, 300_000])

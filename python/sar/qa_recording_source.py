@@ -5,6 +5,8 @@ import numpy as np
 import pmt
 import pytest
 from gnuradio import blocks, gr, sar
+from gnuradio.sar.recordings import open_recording
+from gnuradio.sar.sigmf_files import write_sigmf
 from qa_recordings import PULSED, make
 
 
@@ -26,7 +28,30 @@ def test_lines_positions_and_tags(tmp_path, frames):
     d = pmt.to_python(tags[-1].value)
     assert d["frame"] == frames - 1 and d["lines"] == 600 and d["samples"] == 64
     assert d["prf_hz"] == 100.0 and d["domain"] == "raw" and d["slant_range_first_m"] == 1000.0
-    assert source.error() == "" and source.work_calls() > 0
+    assert source.error() == "" and source.work_calls() > 0 and d["pulse"] == 0
+
+
+def test_ramps_back_are_those_of_the_whole_recording(tmp_path):
+    """A triangle from its third line on: the first of those is a ramp back."""
+    acq = sar.acquisition(waveform="fmcw", samples=100, carrier_hz=10e9, prf_hz=1000,
+                          sample_rate_hz=1e6, chirp_rate_hz_per_s=5e11, gate_start_s=100e-6,
+                          sweep="triangle", slant_range_first_m=2000)
+    range_m = 2000 + 30 * acq.compressed_axis(1).spacing_m
+    tb = gr.top_block()
+    lines = blocks.vector_sink_c(100)
+    tb.connect(sar.point_target_source(acq, [(0, range_m, 0, 1)], sar.trajectory.straight(
+        (0, 0, 0), (0, 0, 0)), 12), lines)
+    tb.run()
+    write_sigmf(tmp_path / "t", np.array(lines.data()).reshape(12, 100), acq)
+    rec = open_recording(tmp_path / "t", start=3)
+    assert rec.acq.to_dict() == acq.to_dict() and rec.first_pulse == 3
+    tb, out = gr.top_block(), blocks.vector_sink_c(100)
+    source = sar.recording_source(rec)
+    tb.connect(source, sar.pulse_compression(acq, backend="cpu"), out)
+    tb.run()
+    got = np.array(out.data()).reshape(9, 100)[:, 30]
+    truth = np.exp(-4j * np.pi * acq.centre_frequency_hz() * range_m / sar.speed_of_light)
+    assert np.abs(np.angle(got / truth)).max() < 0.01
 
 
 @pytest.mark.parametrize("slopes", [(), (0.0,), (0.25, -1e-4)])

@@ -103,6 +103,30 @@ def test_positions_round_trip(tmp_path):
     assert rec.select(2, 4).tx.tolist() == rec.tx[2:4].tolist()
 
 
+def test_sweep_round_trip(tmp_path):
+    fmcw = dict(waveform="fmcw", samples=64, carrier_hz=10e9, prf_hz=1000, sample_rate_hz=1e6,
+                chirp_rate_hz_per_s=5e11, slant_range_first_m=0)
+    acq = sar.acquisition(**fmcw, gate_start_s=50e-6, sweep="triangle")
+    write_sigmf(tmp_path / "s", np.zeros((2, 64), complex), acq)
+    meta = str(tmp_path / "s.sigmf-meta")
+    g = json.load(open(meta))["global"]
+    assert (g["sar:gate_start_s"], g["sar:sweep"]) == (50e-6, "triangle")
+    assert not list(schema().iter_errors(json.load(open(meta))))
+    assert open_recording(meta).acq.to_dict() == acq.to_dict()
+    # of a plain sweep nothing is written, and files without a word of it are such
+    write_sigmf(tmp_path / "n", np.zeros((2, 64), complex), sar.acquisition(**fmcw))
+    text = open(tmp_path / "n.sigmf-meta").read()
+    assert "gate_start" not in text and "sar:sweep" not in text
+    assert open_recording(tmp_path / "n").acq.sweep == "sawtooth"
+    for change, words in ((dict(sar__sweep="up"), "sweep is 'up'"),
+                          (dict(sar__gate_start_s=-1), "gate_start_s is -1")):
+        edit(meta, **change)
+        assert list(schema().iter_errors(json.load(open(meta))))
+        with pytest.raises(RecordingError, match=words):
+            open_recording(meta)
+        edit(meta, sar__sweep="triangle", sar__gate_start_s=50e-6)
+
+
 def test_slopes_round_trip(tmp_path):
     acq = sar.acquisition(**PULSED, effective_velocity_m_s=100.0,
                           effective_velocity_slopes=(1e-3, -2e-7), doppler_centroid_hz=-31.5,

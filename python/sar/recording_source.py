@@ -99,6 +99,7 @@ class recording_source(python_stage, gr.sync_block):
                 ("spacing_m", pmt.from_double(axis.spacing_m)),
                 ("doppler_centroid_hz", centroid),
                 ("domain", pmt.intern("raw")),
+                ("pulse", pmt.from_uint64(rec.first_pulse)),
                 ("time_s", pmt.from_double(float(rec.times_s[0])))):
             tag = pmt.dict_add(tag, pmt.intern(key), value)
         return tag

@@ -34,6 +34,8 @@ SIGMF_KEYS = {
     "sample_rate_hz": ("core:sample_rate", "samples a second in a line"),
     "chirp_rate_hz_per_s": ("sar:chirp_rate_hz_per_s", "chirp rate, Hz/s, < 0 down"),
     "pulse_length_s": ("sar:pulse_width_s", "length of the chirp, s"),
+    "gate_start_s": ("sar:gate_start_s", "start of a ramp to the first sample, s"),
+    "sweep": ("sar:sweep", "sawtooth or triangle"),
     "replica_bandwidth_hz": ("sar:replica_bandwidth_hz", "bandwidth of the replica, Hz"),
     "frequency_step_hz": ("sar:frequency_step_hz", "step between samples, Hz"),
     "phase_sign": ("sar:phase_sign", "-1 or +1"),
@@ -255,6 +257,11 @@ class Recording:
         """Iterate over (start, lines) from the first pulse to the last."""
         for start in range(0, self.num_pulses, pulses):
             yield start, self.lines(start, start + pulses)
+
+    @property
+    def first_pulse(self):
+        """Number, in the whole recording, of its first pulse: of a triangle it tells which ramps go back."""
+        return self.pulses_before + self._first
 
     def select(self, start=0, stop=None):
         """The pulses start .. stop-1 as a recording of its own."""

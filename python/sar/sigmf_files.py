@@ -20,7 +20,7 @@ from .recordings import (SIGMF_KEYS, Recording, RecordingError, analytic, attach
                          check_mode, check_names, make_acquisition)
 from .samples import bytes_of, data_type, hints_of, measured, pieces_of, sample_stream, turned
 
-EXTENSION_VERSION = "0.3.0"
+EXTENSION_VERSION = "0.4.0"
 
 def resolve(path):
     """(metadata file, data file) of a SigMF name in any of its spellings, or None."""
@@ -260,7 +260,7 @@ def fields_of(metadata, source, overrides):
                 fields[name] = values[0][1]
     if "carrier_hz" not in fields and "core:frequency" in g:
         fields["carrier_hz"] = g["core:frequency"]
-    text = ("waveform", "range_reference", "pulse_reference", "look_side")
+    text = ("waveform", "range_reference", "pulse_reference", "look_side", "sweep")
     for name, value in fields.items():
         key = SIGMF_KEYS[name][0]
         if name == "reference_point_m":
@@ -727,6 +727,8 @@ def _worth_writing(name, value, acq):
         return fx
     if name == "phase_sign":
         return acq.in_frequency_domain()
+    if name in ("gate_start_s", "sweep"):
+        return value not in (0, "sawtooth")
     if name == "reference_point_m":
         return acq.range_reference == "point"
     if name.endswith("_slopes"):

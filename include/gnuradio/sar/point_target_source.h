@@ -16,7 +16,8 @@ namespace sar {
  * \ingroup sar
  *
  * \details
- * Pulsed LFM, FMCW or phase history over frequency, as the acquisition says; stop and go.
+ * Pulsed LFM, FMCW or phase history over frequency, as the acquisition says; stop and go,
+ * unless the motion during an FMCW sweep is asked for.
  * A target at slant range R has the delay 2 (R + range_bias_m) / c and the phase
  * exp(-j 4 pi f0 R / c), so that its phase in the image is that of its amplitude whatever
  * the bias. Everything is computed in double and rounded once.
@@ -49,6 +50,7 @@ public:
      * \param beam_rad full width of the antenna's beam along the track, rad; 0: it sees
      * everything
      * \param beam_squint_rad middle of the beam, rad from broadside, forward positive
+     * \param sweep_motion FMCW: the antenna moves on during a sweep
      * \throws std::invalid_argument naming parameter, value and expectation
      * \throws std::out_of_range when the track does not cover a pulse
      * \throws std::runtime_error when the memory does not hold a frame
@@ -61,7 +63,8 @@ public:
                      std::uint64_t seed = 1,
                      int frames = 1,
                      double beam_rad = 0,
-                     double beam_squint_rad = 0);
+                     double beam_squint_rad = 0,
+                     bool sweep_motion = false);
 };
 
 } // namespace sar

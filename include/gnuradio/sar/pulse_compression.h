@@ -24,12 +24,14 @@ namespace sar {
  * gnuradio/sar/kernel/pulse_compression/pulse_compression.h.
  *
  * Input: one line an item, acq.samples complex64. Output: one line an item, acq.samples *
- * oversampling complex64, on the axis acq.compressed_axis(oversampling). The echo of a
- * unit point has peak 1 and phase exp(-j 4 pi f R / c) with every window.
+ * oversampling complex64, on the axis acq.compressed_axis(oversampling); with a range
+ * gate those of acq.range_gate(near, far) instead of acq. The echo of a unit point has
+ * peak 1 and phase exp(-j 4 pi f R / c) with every window.
  *
  * A tag sar_frame passes with domain "compressed" and samples, spacing_m and
  * slant_range_first_m of the output; one that does not describe raw lines of acq.samples
- * ends the flowgraph with an error. Other tags pass as they are.
+ * ends the flowgraph with an error. Other tags pass as they are. Of a triangular sweep
+ * the field pulse of sar_frame, and sar_holes, tell which lines are the way back.
  *
  * A line with a sample that is not finite becomes zeros and is counted.
  */
@@ -47,13 +49,15 @@ public:
      * backend "auto", "cpu", "cuda" or "emulated" \param device index of the GPU \throws
      * std::invalid_argument naming parameter, value and expectation \throws
      * std::runtime_error when CUDA is demanded and cannot be had
+     * \param range_gate_m near and far range of the cells that are put out, m; empty: all
      */
     static sptr make(const acquisition& acq,
                      int oversampling = 1,
                      const std::string& window = "rect",
                      const std::vector<gr_complex>& replica = {},
                      const std::string& backend = "auto",
-                     int device = 0);
+                     int device = 0,
+                     const std::vector<double>& range_gate_m = {});
 
     //! Axis of the output lines.
     virtual range_axis axis() const = 0;

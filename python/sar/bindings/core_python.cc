@@ -26,6 +26,8 @@ py::dict to_dict(const acquisition& a)
     d["sample_rate_hz"] = a->sample_rate_hz;
     d["chirp_rate_hz_per_s"] = a->chirp_rate_hz_per_s;
     d["pulse_length_s"] = a->pulse_length_s;
+    d["gate_start_s"] = a->gate_start_s;
+    d["sweep"] = to_string(a->sweep);
     d["replica_bandwidth_hz"] = a->replica_bandwidth_hz;
     d["frequency_step_hz"] = a->frequency_step_hz;
     d["phase_sign"] = a->phase_sign;
@@ -75,6 +77,10 @@ acquisition make_acquisition(const py::kwargs& kwargs, acquisition_fields f = {}
             f.chirp_rate_hz_per_s = v.cast<double>();
         else if (k == "pulse_length_s")
             f.pulse_length_s = v.cast<double>();
+        else if (k == "gate_start_s")
+            f.gate_start_s = v.cast<double>();
+        else if (k == "sweep")
+            f.sweep = sweep_shape_from_name(v.cast<std::string>());
         else if (k == "replica_bandwidth_hz")
             f.replica_bandwidth_hz = v.cast<double>();
         else if (k == "frequency_step_hz")
@@ -140,10 +146,26 @@ void bind_core(py::module& m)
         .def("in_frequency_domain", &acquisition::in_frequency_domain)
         .def("bandwidth_hz", &acquisition::bandwidth_hz)
         .def("centre_frequency_hz", &acquisition::centre_frequency_hz)
+        .def("first_frequency_hz", &acquisition::first_frequency_hz)
+        .def("doppler_shift_m",
+             &acquisition::doppler_shift_m,
+             py::arg("doppler_hz"),
+             "By how much an echo of a Doppler frequency is seen farther than it is, m.")
         .def("wavelength_m", &acquisition::wavelength_m)
         .def("pulse_samples", &acquisition::pulse_samples)
         .def(
             "compressed_axis", &acquisition::compressed_axis, py::arg("oversampling") = 1)
+        .def(
+            "range_gate",
+            [](const acquisition& a, double near_m, double far_m) {
+                int first, cells;
+                a.gate_of(near_m, far_m, first, cells);
+                return a.gated(first, cells);
+            },
+            py::arg("near_m"),
+            py::arg("far_m"),
+            "The acquisition of compressed lines of which only the ranges from near_m to "
+            "far_m are kept.")
         .def("__repr__",
              [](const acquisition& a) {
                  return "sar.acquisition(**" + std::string(py::repr(to_dict(a))) + ")";

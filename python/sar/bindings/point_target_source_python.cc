@@ -40,15 +40,24 @@ void bind_point_target_source(py::module& m)
                       const py::object& seed,
                       const py::object& frames,
                       double beam_rad,
-                      double beam_squint_rad) {
+                      double beam_squint_rad,
+                      bool sweep_motion) {
               const auto list = targets_from<point_target>(targets);
               const int n = whole("pulses", pulses);
               const auto s = seed_from(seed);
               const int f = whole("frames", frames);
               // a frame may take a while
               const py::gil_scoped_release release;
-              return block::make(
-                  acq, list, track, n, noise_power, s, f, beam_rad, beam_squint_rad);
+              return block::make(acq,
+                                 list,
+                                 track,
+                                 n,
+                                 noise_power,
+                                 s,
+                                 f,
+                                 beam_rad,
+                                 beam_squint_rad,
+                                 sweep_motion);
           }),
           py::arg("acq"),
           py::arg("targets"),
@@ -59,6 +68,7 @@ void bind_point_target_source(py::module& m)
           py::arg("frames") = 1,
           py::arg("beam_rad") = 0.0,
           py::arg("beam_squint_rad") = 0.0,
+          py::arg("sweep_motion") = false,
           doc_point_target_source_make);
     bind_stage(c);
 }

@@ -19,13 +19,15 @@ void bind_pulse_compression(py::module& m)
                       const std::string& window,
                       const std::vector<gr_complex>& replica,
                       const std::string& backend,
-                      const py::object& device) {
+                      const py::object& device,
+                      const std::vector<double>& range_gate_m) {
               return pulse_compression::make(acq,
                                              whole("oversampling", oversampling),
                                              window,
                                              replica,
                                              backend,
-                                             whole("device", device));
+                                             whole("device", device),
+                                             range_gate_m);
           }),
           py::arg("acq"),
           py::arg("oversampling") = 1,
@@ -33,6 +35,7 @@ void bind_pulse_compression(py::module& m)
           py::arg("replica") = std::vector<gr_complex>(),
           py::arg("backend") = "auto",
           py::arg("device") = 0,
+          py::arg("range_gate_m") = std::vector<double>(),
           doc_pulse_compression_make);
     c.def("axis", &pulse_compression::axis, "Axis of the output lines.")
         .def("first_valid",
