@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: GPL-3.0-or-later
+//
+// The column transforms without a GPU: all threads of a cluster are played in turn from
+// barrier to barrier, and every access to shared memory is watched.
+#define BOOST_TEST_MODULE column_fft
+#include "column_fft.h"
+#include "qa_watched_memory.h"
+#include <boost/mpl/list.hpp>
+#include <boost/test/unit_test.hpp>
+#include <cmath>
+#include <random>
+
+using namespace gr::sar;
+using namespace gr::sar::cuda;
+
+namespace {
+
+constexpr float untouched = -77;
+
+//! All threads of a cluster.
+template <typename Shape, int Blocks>
+struct played_cluster {
+    static constexpr int lanes = Shape::threads / Blocks;
+    static constexpr int block_threads = lanes * Shape::width;
+    struct registers {
+        cf32 x[Shape::points];
+    };
+    struct memory {
+        played_cluster& cluster;
+        const column_thread& thread;
+        void put(int place, cf32 v) { send(thread.rank, place, v); }
+        cf32 get(int place)
+        {
+            return cluster.blocks[thread.rank].read(place * Shape::width + thread.column);
+        }
+        void send(int rank, int place, cf32 v)
+        {
+            cluster.blocks.at(rank).write(place * Shape::width + thread.column, v);
+        }
+    };
+
+    played_cluster()
+        : blocks(Blocks, watched_memory(Shape::shared_size / Blocks * Shape::width)),
+          threads(Blocks * block_threads)
+    {
+        // what a thread does not own must never matter
+        for (registers& r : threads)
+            std::fill_n(r.x, Shape::points, cf32{ NAN, NAN });
+    }
+    template <typename F>
+    void each(F&& f)
+    {
+        for (int i = 0; i < static_cast<int>(threads.size()); ++i) {
+            for (watched_memory& block : blocks)
+                block.begin(i);
+            const column_thread t{ i % Shape::width,
+                                   i % block_threads / Shape::width,
+                                   i / block_threads };
+            memory m{ *this, t };
+            f(threads[i].x, t, m);
+        }
+    }
+    void started() {}
+    void sent() { sync(); }
+    void sync()
+    {
+        for (watched_memory& block : blocks)
+            block.pass(barrier_scope::block);
+    }
+    static cf32_pair read(const cf32_pair* p) { return *p; }
+    static cf32 load(const cf32* p) { return *p; }
+    static void store(cf32* p, cf32 v) { *p = v; }
+
+    std::vector<watched_memory> blocks;
+    std::vector<registers> threads;
+};
+
+//! A frame wider than what is transformed of it, two tiles of which the second is cut.
+template <typename Shape>
+struct scene {
+    static constexpr int rows = Shape::size;
+    static constexpr int cols = Shape::width + (Shape::width + 1) / 2;
+    static constexpr int pitch = cols + 3;
+    static constexpr int filled = rows * 5 / 8 + 1;
+
+    scene() : in(std::size_t(rows) * pitch), out(in.size(), cf32{ untouched, 0 })
+    {
+        std::mt19937 random(rows);
+        std::normal_distribution<float> normal;
+        for (cf32& v : in)
+            v = { normal(random), normal(random) };
+    }
+    //! Relative error; rows that are not filled count as zeros.
+    double error(int sign) const
+    {
+        double e = 0;
+        double s = 0;
+        for (const int c : { 0, 1 % cols, Shape::width - 1, Shape::width, cols - 1 }) {
+            std::vector<cd> column(rows);
+            for (int i = 0; i < filled; ++i)
+                column[i] = cd(in[i * pitch + c].re, in[i * pitch + c].im);
+            const std::vector<cd> truth = dft(column, sign);
+            for (int k = 0; k < rows; ++k) {
+                const cf32 v = out[k * pitch + c];
+                e += std::norm(truth[k] - cd(v.re, v.im));
+                s += std::norm(truth[k]);
+            }
+        }
+        return std::sqrt(e / s);
+    }
+    int touched_beside() const
+    {
+        int n = 0;
+        for (int k = 0; k < rows; ++k)
+            for (int c = cols; c < pitch; ++c)
+                n += out[k * pitch + c].re != untouched;
+        return n;
+    }
+
+    std::vector<cf32> in;
+    std::vector<cf32> out;
+};
+
+template <int Blocks, typename Shape>
+struct tile_of {
+    template <int Sign>
+    static void check()
+    {
+        BOOST_TEST_CONTEXT("rows " << Shape::size << ", width " << Shape::width
+                                   << ", blocks " << Blocks << ", sign " << Sign)
+        {
+            scene<Shape> s;
+            const auto table = make_power_table<Shape>();
+            const column_frame f{ s.in.data(), s.out.data(), table.data(),
+                                  s.pitch,     s.cols,       s.filled };
+            double passes = 0;
+            for (int column = 0; column < s.cols; column += Shape::width) {
+                played_cluster<Shape, Blocks> cluster;
+                column_tile<Shape, Blocks, Sign>(cluster, f, column);
+                for (watched_memory& block : cluster.blocks) {
+                    BOOST_TEST(block.races == 0);
+                    block.count_conflicts();
+                    passes = block.wavefronts / block.ideal;
+                }
+            }
+            BOOST_TEST(s.error(Sign) < 3e-7);
+            BOOST_TEST(s.touched_beside() == 0);
+            BOOST_TEST_MESSAGE("rows " << Shape::size << " width " << Shape::width
+                                       << " blocks " << Blocks << " error "
+                                       << s.error(Sign) << " wavefronts an access "
+                                       << passes);
+            if ((Shape::size & (Shape::size - 1)) == 0)
+                BOOST_TEST(passes == 1.0);
+        }
+    }
+};
+
+} // namespace
+
+using tiles = boost::mpl::list<tile_of<1, column_shape<256, 4, 16, 16, 16>>,
+                               tile_of<1, column_shape<16, 16, 16, 16>>,
+                               tile_of<2, column_shape<256, 8, 16, 16, 16>>,
+                               tile_of<4, column_shape<320, 8, 16, 20, 16>>,
+                               tile_of<8, column_shape<256, 16, 16, 16, 16>>,
+                               tile_of<8, column_shape<512, 8, 16, 8, 8, 8>>,
+                               tile_of<8, column_shape<1024, 8, 16, 16, 8, 8>>>;
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(tile, Tile, tiles)
+{
+    Tile::template check<-1>();
+    Tile::template check<1>();
+}
