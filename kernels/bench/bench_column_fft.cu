@@ -6,7 +6,8 @@
 //
 //     bench_column_fft [TEXT]     only rows whose size or name contains TEXT
 #include "../core/errors.h"
-#include "../cuda/column_stream.cuh"
+#include "../cuda/column_fft.cuh"
+#include "../cuda/column_kernel.h"
 #include "bench_tools.cuh"
 #include <cstring>
 #include <memory>
@@ -21,8 +22,8 @@ constexpr int pairs = 3; // buffer pairs in rotation
 constexpr double allowed_error = 4e-7;
 
 //! in, out, columns, values from row to row, rows that are not zero
-using transform =
-    std::function<void(const cf32* in, cf32* out, int cols, int pitch, int filled)>;
+using transform = std::function<
+    void(const cf32* in, cf32* out, int cols, int pitch, int filled, bool inverse)>;
 
 //! One way to transform columns of \p rows rows.
 struct contender {
@@ -59,22 +60,35 @@ std::string describe(Kernel kernel, int threads, int shared_bytes)
                     " blk");
 }
 
-template <int Blocks,
-          int MinBlocks,
-          bool Async,
-          bool Fetch,
-          int Lanes,
-          int Width,
-          int... R>
+//! What column_fft uses.
+contender product(int rows)
+{
+    return { "product", rows, [=](std::string& how) {
+                constexpr int most_columns = 1 << 20;
+                const std::shared_ptr<column_kernel> kernel =
+                    column_kernel::make(rows, most_columns);
+                require(kernel != nullptr, "no kernel for ", rows, "; expected one");
+                how = sentence("holds ", kernel->bytes() >> 10, " KB");
+                return [=](const cf32* in,
+                           cf32* out,
+                           int cols,
+                           int pitch,
+                           int filled,
+                           bool inverse) {
+                    kernel->run(in, out, cols, pitch, filled, inverse, nullptr);
+                };
+            } };
+}
+
+template <int Blocks, int MinBlocks, int Lanes, int Width, int... R>
 void add_tile(const char* name)
 {
     using shape = column_shape<Lanes, Width, R...>;
     contenders().push_back(
         { name, shape::size, [](std::string& how) {
-             constexpr auto kernel =
-                 column_tile_kernel<shape, Blocks, MinBlocks, -1, Async, Fetch>;
-             using cluster = device_cluster<shape, Blocks, Async>;
-             constexpr int bytes = cluster::shared_values * sizeof(cf32);
+             constexpr auto kernel = column_tile_kernel<shape, Blocks, MinBlocks>;
+             using cluster = device_cluster<shape, Blocks>;
+             constexpr int bytes = cluster::shared_bytes;
              how = describe(kernel, cluster::block_threads, bytes);
              if (Blocks > 8)
                  SAR_CUDA(cudaFuncSetAttribute(
@@ -98,11 +112,17 @@ void add_tile(const char* name)
              how += sentence(" ", clusters, " clusters of ", Blocks);
              auto table = std::make_shared<device_buffer<cf32_pair>>(
                  upload(make_power_table<shape>()));
-             return [=](const cf32* in, cf32* out, int cols, int pitch, int filled) {
+             return [=](const cf32* in,
+                        cf32* out,
+                        int cols,
+                        int pitch,
+                        int filled,
+                        bool inverse) {
                  cudaLaunchAttribute at;
                  cudaLaunchConfig_t now = config(cols, at);
                  const column_frame f{
-                     in, out, table->data(), static_cast<unsigned>(pitch), cols, filled
+                     in,   out,    table->data(), static_cast<unsigned>(pitch),
+                     cols, filled, inverse
                  };
                  SAR_CUDA(cudaLaunchKernelEx(&now, kernel, f));
              };
@@ -115,15 +135,15 @@ void add_relay(const char* name)
     using shape = relay_shape<Lanes, Width, Rows, R...>;
     contenders().push_back(
         { name, shape::size, [](std::string& how) {
-             constexpr auto kernel = column_relay_kernel<shape, MinBlocks, -1>;
+             constexpr auto kernel = column_relay_kernel<shape, MinBlocks>;
              constexpr int bytes = Rows * Width * sizeof(cf32);
-             how = describe(kernel, shape::block, bytes);
+             how = describe(kernel, shape::block_threads, bytes);
              int processors = 0;
              int blocks = 0;
              SAR_CUDA(
                  cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
              SAR_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-                 &blocks, kernel, shape::block, bytes));
+                 &blocks, kernel, shape::block_threads, bytes));
              blocks = std::min(blocks, MinBlocks) * processors;
              // a lag of Lag halves of the items in flight
              const int lag =
@@ -143,13 +163,19 @@ void add_relay(const char* name)
                  cudaMemset(counters->data(), 0, counters->size() * sizeof(unsigned)));
              auto table = std::make_shared<device_buffer<cf32_pair>>(
                  upload(make_power_table<shape>()));
-             return [=](const cf32* in, cf32* out, int cols, int pitch, int filled) {
+             return [=](const cf32* in,
+                        cf32* out,
+                        int cols,
+                        int pitch,
+                        int filled,
+                        bool inverse) {
                  const int tiles = (cols + Width - 1) / Width;
                  const column_frame f{
-                     in, out, table->data(), static_cast<unsigned>(pitch), cols, filled
+                     in,   out,    table->data(), static_cast<unsigned>(pitch),
+                     cols, filled, inverse
                  };
                  kernel<<<std::min(blocks, 2 * tiles * shape::items),
-                          shape::block,
+                          shape::block_threads,
                           bytes>>>(
                      f,
                      scratch->data(),
@@ -159,63 +185,22 @@ void add_relay(const char* name)
          } });
 }
 
-CUtensorMap map_of(const cf32* p, int rows, int cols, int pitch, int box, bool promote)
+//! A copy that touches memory in the order of a column transform of tiles of \p Width.
+template <int Width>
+__global__ void __launch_bounds__(512, 2)
+    copy_tiles(const cf32* in, cf32* out, int rows, int cols)
 {
-    void* encode = nullptr;
-    cudaDriverEntryPointQueryResult found;
-    SAR_CUDA(cudaGetDriverEntryPointByVersion(
-        "cuTensorMapEncodeTiled", &encode, 12000, cudaEnableDefault, &found));
-    CUtensorMap map;
-    const cuuint64_t size[] = { static_cast<cuuint64_t>(2 * cols),
-                                static_cast<cuuint64_t>(rows) };
-    const cuuint64_t strides[] = { pitch * sizeof(cf32) };
-    const cuuint32_t box_size[] = { 8, static_cast<cuuint32_t>(box) };
-    const cuuint32_t steps[] = { 1, 1 };
-    const CUresult code = reinterpret_cast<decltype(&cuTensorMapEncodeTiled)>(encode)(
-        &map,
-        CU_TENSOR_MAP_DATA_TYPE_FLOAT32,
-        2,
-        const_cast<cf32*>(p),
-        size,
-        strides,
-        box_size,
-        steps,
-        CU_TENSOR_MAP_INTERLEAVE_NONE,
-        CU_TENSOR_MAP_SWIZZLE_NONE,
-        promote ? CU_TENSOR_MAP_L2_PROMOTION_L2_128B : CU_TENSOR_MAP_L2_PROMOTION_NONE,
-        CU_TENSOR_MAP_FLOAT_OOB_FILL_NONE);
-    require(code == CUDA_SUCCESS,
-            "cuTensorMapEncodeTiled: code ",
-            static_cast<int>(code),
-            "; expected 0");
-    return map;
-}
-
-template <bool StoreBoxes, bool Promote, int Lanes, int... R>
-void add_stream(const char* name)
-{
-    using shape = stream_shape<Lanes, R...>;
-    contenders().push_back(
-        { name, shape::size, [](std::string& how) {
-             constexpr auto kernel = column_stream_kernel<shape, -1, StoreBoxes>;
-             how = describe(kernel, shape::block, shape::shared_bytes);
-             int processors = 0;
-             SAR_CUDA(
-                 cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, 0));
-             auto table = std::make_shared<device_buffer<cf32_pair>>(
-                 upload(make_power_table<shape>()));
-             return [=](const cf32* in, cf32* out, int cols, int pitch, int filled) {
-                 kernel<<<processors, shape::block, shape::shared_bytes>>>(
-                     map_of(in, filled, cols, pitch, shape::box_rows, Promote),
-                     map_of(out, shape::size, cols, pitch, shape::box_rows, false),
-                     table->data(),
-                     out,
-                     pitch,
-                     cols,
-                     (cols + 3) / 4);
-                 SAR_CUDA_LAUNCH("column_stream_kernel");
-             };
-         } });
+    constexpr int lanes = 512 / Width;
+    const int parts = rows / 16 / lanes;
+    const int column = blockIdx.x / parts * Width + threadIdx.x % Width;
+    const int row = blockIdx.x % parts * lanes + threadIdx.x / Width;
+    cf32 v[16];
+#pragma unroll
+    for (int k = 0; k < 16; ++k)
+        v[k] = load_once(in + row_offset(row + k * (rows / 16), cols) + column);
+#pragma unroll
+    for (int k = 0; k < 16; ++k)
+        out[row_offset(row + k * (rows / 16), cols) + column] = v[k];
 }
 
 __global__ void
@@ -251,8 +236,13 @@ count_touched(const cf32* p, int rows, int cols, int pitch, unsigned long long* 
 
 unsigned grid(size_t n) { return static_cast<unsigned>((n + 255) / 256); }
 
-double
-error_of(const cf32* in, const cf32* out, int rows, int cols, int pitch, int filled)
+double error_of(const cf32* in,
+                const cf32* out,
+                int rows,
+                int cols,
+                int pitch,
+                int filled,
+                bool inverse)
 {
     const int step = std::min(cols, std::max(1, (1 << 26) / rows));
     const size_t n = static_cast<size_t>(step) * rows;
@@ -273,7 +263,8 @@ error_of(const cf32* in, const cf32* out, int rows, int cols, int pitch, int fil
             &plan, 1, &length, &length, some, 1, &length, some, 1, CUFFT_Z2Z, some));
         widen<<<grid(m), 256>>>(in + col, ref.data(), m, some, pitch, filled);
         gather<<<grid(m), 256>>>(out + col, got.data(), m, some, pitch);
-        SAR_CUDA(cufftExecZ2Z(plan, ref.data(), ref.data(), CUFFT_FORWARD));
+        SAR_CUDA(cufftExecZ2Z(
+            plan, ref.data(), ref.data(), inverse ? CUFFT_INVERSE : CUFFT_FORWARD));
         add_error<<<1024, 256>>>(got.data(), ref.data(), m, sums.data());
         SAR_CUDA(cudaDeviceSynchronize());
         cufftDestroy(plan);
@@ -338,6 +329,27 @@ void run_size(int rows, int cols, const char* only, const nvml& clocks)
         samples);
     const double copy_us = copy_time.median_us;
     print_row("copy kernel", "", copy_time, bytes, copy_us, 0);
+    const auto copy = [&](auto width) {
+        print_row(("copy, tiles of " + std::to_string(width())).c_str(),
+                  "",
+                  time_of(
+                      [&](int i) {
+                          copy_tiles<width()><<<n / 8192, 512>>>(
+                              in[i % pairs].data(), out[i % pairs].data(), rows, cols);
+                      },
+                      nullptr,
+                      launches,
+                      samples),
+                  bytes,
+                  copy_us,
+                  0);
+    };
+    copy(int_constant<4>{});
+    copy(int_constant<8>{});
+    copy(int_constant<16>{});
+    copy(int_constant<32>{});
+    copy(int_constant<64>{});
+    copy(int_constant<256>{});
     {
         cufftHandle plan;
         int length = rows;
@@ -351,7 +363,7 @@ void run_size(int rows, int cols, const char* only, const nvml& clocks)
         };
         strided(0);
         const double error =
-            error_of(in[0].data(), out[0].data(), rows, cols, cols, rows);
+            error_of(in[0].data(), out[0].data(), rows, cols, cols, rows, false);
         print_row("cuFFT strided",
                   "",
                   time_of(strided, nullptr, launches, samples),
@@ -377,14 +389,14 @@ void run_size(int rows, int cols, const char* only, const nvml& clocks)
             const int some = whole ? cols : std::min(cols - 7, 1201);
             const int filled = whole ? rows : rows - rows / 3 - 1;
             SAR_CUDA(cudaMemset(out[0].data(), 0xff, n * sizeof(cf32)));
-            run(in[0].data(), out[0].data(), some, cols, filled);
+            run(in[0].data(), out[0].data(), some, cols, filled, !whole);
             const cudaError_t code = cudaDeviceSynchronize();
             if (code != cudaSuccess) {
                 std::printf("  %-26s %s\n", c.name.c_str(), cudaGetErrorString(code));
                 std::exit(1);
             }
             const double error =
-                error_of(in[0].data(), out[0].data(), rows, some, cols, filled);
+                error_of(in[0].data(), out[0].data(), rows, some, cols, filled, !whole);
             device_buffer<unsigned long long> touched(1);
             SAR_CUDA(cudaMemset(touched.data(), 0, sizeof(unsigned long long)));
             count_touched<<<1024, 256>>>(out[0].data(), rows, some, cols, touched.data());
@@ -407,19 +419,23 @@ void run_size(int rows, int cols, const char* only, const nvml& clocks)
         }
         if (failed)
             continue;
-        print_row(
-            c.name.c_str(),
-            how,
-            time_of(
-                [&](int i) {
-                    run(in[i % pairs].data(), out[i % pairs].data(), cols, cols, rows);
-                },
-                nullptr,
-                launches,
-                samples),
-            bytes,
-            copy_us,
-            worst);
+        print_row(c.name.c_str(),
+                  how,
+                  time_of(
+                      [&](int i) {
+                          run(in[i % pairs].data(),
+                              out[i % pairs].data(),
+                              cols,
+                              cols,
+                              rows,
+                              false);
+                      },
+                      nullptr,
+                      launches,
+                      samples),
+                  bytes,
+                  copy_us,
+                  worst);
     }
     std::printf("     %s\n", clocks.state().c_str());
 }
@@ -431,7 +447,12 @@ int main(int argc, char** argv)
     try {
         print_machine();
         const nvml clocks;
-#include "variants.inc"
+        for (int unit = 32; unit <= 1024; unit *= 2)
+            for (const int factor : { 8, 9, 10, 12 })
+                contenders().push_back(product(factor * unit));
+        contenders().push_back(product(16384));
+        contenders().push_back(product(32768));
+
         const char* only = argc > 1 ? argv[1] : nullptr;
         std::vector<int> sizes;
         for (const contender& c : contenders())
@@ -439,7 +460,11 @@ int main(int argc, char** argv)
         std::sort(sizes.begin(), sizes.end());
         sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
         for (const int rows : sizes)
-            run_size(rows, rows >= 4096 ? rows : (1 << 24) / rows, only, clocks);
+            // frames of 2^24 values; from 4096 on square ones as the goals have them
+            run_size(rows,
+                     rows >= 4096 && rows <= 16384 ? rows : (1 << 24) / rows / 16 * 16,
+                     only,
+                     clocks);
         return 0;
     } catch (const std::exception& e) {
         std::printf("stopped: %s\n", e.what());

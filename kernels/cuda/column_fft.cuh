@@ -16,20 +16,23 @@ __device__ __forceinline__ unsigned shared_address(const void* p)
 /*!
  * \brief A thread of the cluster that column_tile() runs on.
  *
- * \tparam Async  values go to other blocks by st.async, which an mbarrier of the receiver
- *                counts: no barrier of the cluster then waits for memory
+ * Values go to other blocks by st.async, which an mbarrier of the receiver counts: a
+ * barrier of the cluster would also wait for the memory accesses before it. Clusters have
+ * code from compute capability 9.0 on.
  */
-template <typename Shape, int Blocks, bool Async, bool Fetch = false>
+template <typename Shape, int Blocks>
 struct device_cluster {
     static constexpr int lanes = Shape::threads / Blocks;
     static constexpr int block_threads = lanes * Shape::width;
-    static constexpr int shared_values = Shape::shared_size / Blocks * Shape::width;
+    static constexpr int shared_bytes =
+        Shape::shared_size / Blocks * Shape::width * static_cast<int>(sizeof(cf32));
     static constexpr int arriving_bytes =
         Shape::size / Blocks * Shape::width * static_cast<int>(sizeof(cf32));
+    static_assert(lanes * Blocks == Shape::threads);
 
     struct memory {
         cf32* base; // of the column of the thread
-        unsigned barrier;
+        unsigned arrived;
         __device__ __forceinline__ void put(int place, cf32 v)
         {
             base[place * Shape::width] = v;
@@ -40,75 +43,67 @@ struct device_cluster {
         }
         __device__ __forceinline__ void send(int rank, int place, cf32 v)
         {
-            if constexpr (Blocks == 1) {
+            if constexpr (Blocks == 1)
                 put(place, v);
-                return;
-            }
 #if __CUDA_ARCH__ >= 900
-            unsigned to;
-            asm("mapa.shared::cluster.u32 %0, %1, %2;"
-                : "=r"(to)
-                : "r"(shared_address(base)), "r"(rank));
-            to += place * Shape::width * static_cast<unsigned>(sizeof(cf32));
-            if constexpr (Async) {
-                unsigned at;
-                asm("mapa.shared::cluster.u32 %0, %1, %2;"
-                    : "=r"(at)
-                    : "r"(barrier), "r"(rank));
-                asm volatile("st.async.shared::cluster.mbarrier::complete_tx::bytes.v2."
-                             "f32 [%0], {%1, %2}, [%3];" ::"r"(to),
-                             "f"(v.re),
-                             "f"(v.im),
-                             "r"(at)
-                             : "memory");
-            } else {
-                asm volatile("st.shared::cluster.v2.f32 [%0], {%1, %2};" ::"r"(to),
-                             "f"(v.re),
-                             "f"(v.im)
-                             : "memory");
-            }
+            else
+                asm volatile(
+                    "st.async.shared::cluster.mbarrier::complete_tx::bytes.v2."
+                    "f32 [%0], {%1, %2}, [%3];" ::"r"(
+                        in_block(shared_address(base), rank) +
+                        place * Shape::width * static_cast<unsigned>(sizeof(cf32))),
+                    "f"(v.re),
+                    "f"(v.im),
+                    "r"(in_block(arrived, rank))
+                    : "memory");
 #endif
+        }
+        //! The address in another block of the cluster.
+        __device__ __forceinline__ static unsigned in_block(unsigned address, int rank)
+        {
+            unsigned there = address;
+#if __CUDA_ARCH__ >= 900
+            asm("mapa.shared::cluster.u32 %0, %1, %2;"
+                : "=r"(there)
+                : "r"(address), "r"(rank));
+#endif
+            return there;
         }
     };
 
-    cf32 (&x)[Shape::points];
+    column_values<Shape>& values;
     column_thread thread;
     memory m;
 
-    __device__ __forceinline__ device_cluster(cf32 (&values)[Shape::points],
+    __device__ __forceinline__ device_cluster(column_values<Shape>& v,
                                               unsigned char* shared)
-        : x(values),
+        : values(v),
           thread{ static_cast<int>(threadIdx.x) % Shape::width,
                   static_cast<int>(threadIdx.x) / Shape::width,
                   0 },
           m{ reinterpret_cast<cf32*>(shared) + thread.column, 0 }
     {
-        if constexpr (Blocks > 1) {
 #if __CUDA_ARCH__ >= 900
+        if constexpr (Blocks > 1) {
+            __shared__ unsigned long long arrived;
+            m.arrived = shared_address(&arrived);
             asm volatile("mov.u32 %0, %%cluster_ctarank;" : "=r"(thread.rank));
-            if constexpr (Async) {
-                __shared__ unsigned long long arrived;
-                m.barrier = shared_address(&arrived);
-                if (threadIdx.x == 0) {
-                    asm volatile("mbarrier.init.shared.b64 [%0], 1;" ::"r"(m.barrier)
-                                 : "memory");
-                    asm volatile("fence.mbarrier_init.release.cluster;" ::: "memory");
-                    asm volatile(
-                        "mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(
-                            m.barrier),
-                        "r"(arriving_bytes)
-                        : "memory");
-                }
-            }
-            asm volatile("barrier.cluster.arrive.release.aligned;" ::: "memory");
-#endif
+            if (threadIdx.x == 0)
+                asm volatile(
+                    "mbarrier.init.shared.b64 [%0], 1;\n"
+                    "fence.mbarrier_init.release.cluster;\n"
+                    "mbarrier.arrive.expect_tx.shared.b64 _, [%0], %1;" ::"r"(m.arrived),
+                    "r"(arriving_bytes)
+                    : "memory");
+            asm volatile("barrier.cluster.arrive.relaxed.aligned;" ::: "memory");
         }
+#endif
     }
 
     template <typename F>
     __device__ __forceinline__ void each(F&& f)
     {
-        f(x, thread, m);
+        f(values, thread, m);
     }
     __device__ __forceinline__ void started()
     {
@@ -119,24 +114,17 @@ struct device_cluster {
     }
     __device__ __forceinline__ void sent()
     {
-        if constexpr (Blocks == 1) {
+        if constexpr (Blocks == 1)
             __syncthreads();
-            return;
-        }
 #if __CUDA_ARCH__ >= 900
-        if constexpr (Async) {
+        else {
             unsigned done = 0;
             while (!done)
                 asm volatile("{\n.reg .pred p;\n"
-                             "mbarrier.try_wait.parity.acquire.cluster.shared::cta.b64 "
-                             "p, [%1], 0;\n"
+                             "mbarrier.try_wait.parity.shared::cta.b64 p, [%1], 0;\n"
                              "selp.u32 %0, 1, 0, p;\n}"
                              : "=r"(done)
-                             : "r"(m.barrier)
-                             : "memory");
-        } else {
-            asm volatile("barrier.cluster.arrive.release.aligned;\n"
-                         "barrier.cluster.wait.acquire.aligned;" ::
+                             : "r"(m.arrived)
                              : "memory");
         }
 #endif
@@ -148,29 +136,26 @@ struct device_cluster {
         const float4 v = __ldg(reinterpret_cast<const float4*>(p));
         return { { v.x, v.y }, { v.z, v.w } };
     }
-    __device__ __forceinline__ static cf32 load(const cf32* p)
+    __device__ __forceinline__ static cf32 load(const cf32* p) { return load_once(p); }
+    //! Streaming where a piece of a row is a cache line; shorter ones of neighbouring
+    //! tiles must meet in the cache.
+    __device__ __forceinline__ static void store(cf32* p, cf32 v)
     {
-        if constexpr (Fetch) {
-            cf32 v;
-            asm volatile("ld.global.L1::no_allocate.L2::128B.v2.f32 {%0, %1}, [%2];"
-                         : "=f"(v.re), "=f"(v.im)
-                         : "l"(p));
-            return v;
-        }
-        return load_once(p);
+        if constexpr (Shape::width >= 16)
+            store_once(p, v);
+        else
+            *p = v;
     }
-    //! Not streaming: the neighbours of a row's piece must meet in the cache.
-    __device__ __forceinline__ static void store(cf32* p, cf32 v) { *p = v; }
 };
 
-template <typename Shape, int Blocks, int MinBlocks, int Sign, bool Async, bool Fetch>
+template <typename Shape, int Blocks, int MinBlocks>
 __global__ void __launch_bounds__(Shape::threads / Blocks * Shape::width, MinBlocks)
     column_tile_kernel(const __grid_constant__ column_frame f)
 {
     extern __shared__ __align__(128) unsigned char shared_bytes[];
-    cf32 x[Shape::points];
-    device_cluster<Shape, Blocks, Async, Fetch> cluster(x, shared_bytes);
-    column_tile<Shape, Blocks, Sign>(
+    column_values<Shape> values;
+    device_cluster<Shape, Blocks> cluster(values, shared_bytes);
+    column_tile<Shape, Blocks>(
         cluster, f, static_cast<int>(blockIdx.x) / Blocks * Shape::width);
 }
 
@@ -229,8 +214,8 @@ struct relay_order {
                         //!< items of a tile done in pass 1, in pass 2
 };
 
-template <typename Shape, int MinBlocks, int Sign>
-__global__ void __launch_bounds__(Shape::block, MinBlocks)
+template <typename Shape, int MinBlocks>
+__global__ void __launch_bounds__(Shape::block_threads, MinBlocks)
     column_relay_kernel(const __grid_constant__ column_frame f,
                         cf32* scratch,
                         const relay_order order)
@@ -297,9 +282,9 @@ __global__ void __launch_bounds__(Shape::block, MinBlocks)
         cf32* const slot = scratch + static_cast<size_t>(tile % order.slots) *
                                          Shape::size * Shape::width;
         if (second)
-            relay_second<Shape, Sign>(block, f, tile * Shape::width, item, slot);
+            relay_second<Shape>(block, f, tile * Shape::width, item, slot);
         else
-            relay_first<Shape, Sign>(block, f, tile * Shape::width, item, slot);
+            relay_first<Shape>(block, f, tile * Shape::width, item, slot);
         if (threadIdx.x == 0)
             drawn[turn ^ 1] = next;
         __syncthreads();

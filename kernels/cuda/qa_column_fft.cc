@@ -22,9 +22,6 @@ template <typename Shape, int Blocks>
 struct played_cluster {
     static constexpr int lanes = Shape::threads / Blocks;
     static constexpr int block_threads = lanes * Shape::width;
-    struct registers {
-        cf32 x[Shape::points];
-    };
     struct memory {
         played_cluster& cluster;
         const column_thread& thread;
@@ -44,8 +41,8 @@ struct played_cluster {
           threads(Blocks * block_threads)
     {
         // what a thread does not own must never matter
-        for (registers& r : threads)
-            std::fill_n(r.x, Shape::points, cf32{ NAN, NAN });
+        for (column_values<Shape>& v : threads)
+            std::fill_n(v.x, Shape::points, cf32{ NAN, NAN });
     }
     template <typename F>
     void each(F&& f)
@@ -57,7 +54,7 @@ struct played_cluster {
                                    i % block_threads / Shape::width,
                                    i / block_threads };
             memory m{ *this, t };
-            f(threads[i].x, t, m);
+            f(threads[i], t, m);
         }
     }
     void started() {}
@@ -72,6 +69,43 @@ struct played_cluster {
     static void store(cf32* p, cf32 v) { *p = v; }
 
     std::vector<watched_memory> blocks;
+    std::vector<column_values<Shape>> threads;
+};
+
+//! The threads of a block that does an item of a relay.
+template <typename Shape>
+struct played_relay {
+    struct registers {
+        cf32 x[Shape::points];
+    };
+    struct memory {
+        watched_memory& block;
+        int column;
+        void put(int place, cf32 v) { block.write(place * Shape::width + column, v); }
+        cf32 get(int place) { return block.read(place * Shape::width + column); }
+    };
+
+    played_relay() : block(Shape::item_rows * Shape::width), threads(Shape::block_threads)
+    {
+        for (registers& r : threads)
+            std::fill_n(r.x, Shape::points, cf32{ NAN, NAN });
+    }
+    template <typename F>
+    void each(F&& f)
+    {
+        for (int i = 0; i < Shape::block_threads; ++i) {
+            block.begin(i);
+            memory m{ block, i % Shape::width };
+            f(threads[i].x, column_thread{ i % Shape::width, i / Shape::width, 0 }, m);
+        }
+    }
+    void sync() { block.pass(barrier_scope::block); }
+    static cf32_pair read(const cf32_pair* p) { return *p; }
+    static cf32 load(const cf32* p) { return *p; }
+    static cf32 load_relayed(const cf32* p) { return *p; }
+    static void store(cf32* p, cf32 v) { *p = v; }
+
+    watched_memory block;
     std::vector<registers> threads;
 };
 
@@ -131,12 +165,12 @@ struct tile_of {
         {
             scene<Shape> s;
             const auto table = make_power_table<Shape>();
-            const column_frame f{ s.in.data(), s.out.data(), table.data(),
-                                  s.pitch,     s.cols,       s.filled };
+            const column_frame f{ s.in.data(), s.out.data(), table.data(), s.pitch,
+                                  s.cols,      s.filled,     Sign > 0 };
             double passes = 0;
             for (int column = 0; column < s.cols; column += Shape::width) {
                 played_cluster<Shape, Blocks> cluster;
-                column_tile<Shape, Blocks, Sign>(cluster, f, column);
+                column_tile<Shape, Blocks>(cluster, f, column);
                 for (watched_memory& block : cluster.blocks) {
                     BOOST_TEST(block.races == 0);
                     block.count_conflicts();
@@ -155,6 +189,41 @@ struct tile_of {
     }
 };
 
+template <typename Shape>
+struct relay_of {
+    template <int Sign>
+    static void check()
+    {
+        BOOST_TEST_CONTEXT("rows " << Shape::size << ", sign " << Sign)
+        {
+            scene<Shape> s;
+            const auto table = make_power_table<Shape>();
+            const column_frame f{ s.in.data(), s.out.data(), table.data(), s.pitch,
+                                  s.cols,      s.filled,     Sign > 0 };
+            for (int column = 0; column < s.cols; column += Shape::width) {
+                std::vector<cf32> scratch(Shape::size * Shape::width, cf32{ NAN, NAN });
+                const auto item = [&](auto&& work) {
+                    played_relay<Shape> block;
+                    work(block);
+                    block.block.count_conflicts();
+                    BOOST_TEST(block.block.races == 0);
+                    BOOST_TEST(block.block.wavefronts == block.block.ideal);
+                };
+                for (int i = 0; i < Shape::items; ++i)
+                    item([&](auto& b) {
+                        relay_first<Shape>(b, f, column, i, scratch.data());
+                    });
+                for (int i = 0; i < Shape::items; ++i)
+                    item([&](auto& b) {
+                        relay_second<Shape>(b, f, column, i, scratch.data());
+                    });
+            }
+            BOOST_TEST(s.error(Sign) < 3e-7);
+            BOOST_TEST(s.touched_beside() == 0);
+        }
+    }
+};
+
 } // namespace
 
 using tiles = boost::mpl::list<tile_of<1, column_shape<256, 4, 16, 16, 16>>,
@@ -169,4 +238,14 @@ BOOST_AUTO_TEST_CASE_TEMPLATE(tile, Tile, tiles)
 {
     Tile::template check<-1>();
     Tile::template check<1>();
+}
+
+using relays = boost::mpl::list<relay_of<relay_shape<8, 16, 128, 8, 8, 16, 8>>,
+                                relay_of<relay_shape<8, 16, 128, 16, 8, 16, 8>>,
+                                relay_of<relay_shape<4, 16, 32, 8, 4, 4, 8>>>;
+
+BOOST_AUTO_TEST_CASE_TEMPLATE(relay, Relay, relays)
+{
+    Relay::template check<-1>();
+    Relay::template check<1>();
 }
