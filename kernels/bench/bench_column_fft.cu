@@ -344,12 +344,10 @@ void run_size(int rows, int cols, const char* only, const nvml& clocks)
                   copy_us,
                   0);
     };
-    copy(int_constant<4>{});
-    copy(int_constant<8>{});
-    copy(int_constant<16>{});
-    copy(int_constant<32>{});
-    copy(int_constant<64>{});
-    copy(int_constant<256>{});
+    if (rows >= 2048) {
+        copy(int_constant<16>{});
+        copy(int_constant<32>{});
+    }
     {
         cufftHandle plan;
         int length = rows;

@@ -67,9 +67,9 @@ BOOST_DATA_TEST_CASE(equals_cpu,
 
 // each length that has a kernel, in frames of no whole number of tiles
 BOOST_DATA_TEST_CASE(kernels_equal_cpu,
-                     data::make({ 256,  288,  320,  384,  512,   576,   640,  768,  1024,
-                                  1152, 1280, 1536, 2048, 2304,  2560,  3072, 4096, 4608,
-                                  5120, 6144, 8192, 9216, 10240, 12288, 16384 }),
+                     data::make({ 256,  288,  320,  384,  512,   576,   640,   768,  1024,
+                                  1152, 1280, 1536, 2048, 2304,  2560,  3072,  4096, 4608,
+                                  5120, 6144, 8192, 9216, 10240, 12288, 16384, 32768 }),
                      rows)
 {
     compare(rows, 53, 53, rows);

@@ -226,19 +226,53 @@ struct relay_of {
 
 } // namespace
 
-using tiles = boost::mpl::list<tile_of<1, column_shape<256, 4, 16, 16, 16>>,
-                               tile_of<1, column_shape<16, 16, 16, 16>>,
-                               tile_of<2, column_shape<256, 8, 16, 16, 16>>,
-                               tile_of<4, column_shape<320, 8, 16, 20, 16>>,
-                               tile_of<8, column_shape<256, 16, 16, 16, 16>>,
-                               tile_of<8, column_shape<512, 8, 16, 8, 8, 8>>,
-                               tile_of<8, column_shape<1024, 8, 16, 16, 8, 8>>>;
+// what column_kernel.cu is made of
+using one_block = boost::mpl::list<tile_of<1, column_shape<16, 16, 16, 16>>,
+                                   tile_of<1, column_shape<18, 16, 16, 18>>,
+                                   tile_of<1, column_shape<20, 16, 16, 20>>,
+                                   tile_of<1, column_shape<24, 16, 16, 24>>,
+                                   tile_of<1, column_shape<32, 16, 8, 8, 8>>,
+                                   tile_of<1, column_shape<24, 16, 24, 24>>,
+                                   tile_of<1, column_shape<40, 8, 8, 8, 10>>,
+                                   tile_of<1, column_shape<48, 8, 16, 6, 8>>,
+                                   tile_of<1, column_shape<64, 8, 16, 8, 8>>>;
+using one_narrow_block = boost::mpl::list<tile_of<1, column_shape<72, 4, 16, 8, 9>>,
+                                          tile_of<1, column_shape<80, 4, 16, 8, 10>>,
+                                          tile_of<1, column_shape<96, 4, 16, 8, 12>>,
+                                          tile_of<1, column_shape<128, 4, 16, 16, 8>>,
+                                          tile_of<1, column_shape<144, 4, 16, 16, 9>>,
+                                          tile_of<1, column_shape<160, 4, 16, 16, 10>>,
+                                          tile_of<1, column_shape<192, 4, 16, 12, 16>>,
+                                          tile_of<1, column_shape<256, 4, 16, 16, 16>>>;
+using short_clusters = boost::mpl::list<tile_of<4, column_shape<72, 16, 16, 8, 9>>,
+                                        tile_of<4, column_shape<80, 16, 16, 8, 10>>,
+                                        tile_of<4, column_shape<96, 16, 16, 8, 12>>,
+                                        tile_of<8, column_shape<128, 16, 16, 16, 8>>,
+                                        tile_of<8, column_shape<144, 16, 16, 16, 9>>,
+                                        tile_of<8, column_shape<160, 16, 16, 16, 10>>>;
+using long_clusters = boost::mpl::list<tile_of<16, column_shape<192, 16, 16, 12, 16>>,
+                                       tile_of<8, column_shape<256, 16, 16, 16, 16>>,
+                                       tile_of<16, column_shape<256, 16, 16, 16, 16>>,
+                                       tile_of<16, column_shape<288, 16, 16, 16, 18>>,
+                                       tile_of<16, column_shape<320, 16, 16, 16, 20>>,
+                                       tile_of<16, column_shape<384, 16, 16, 16, 24>>,
+                                       tile_of<16, column_shape<512, 16, 16, 8, 8, 8>>,
+                                       tile_of<8, column_shape<512, 8, 16, 8, 8, 8>>,
+                                       tile_of<16, column_shape<576, 8, 16, 9, 8, 8>>,
+                                       tile_of<16, column_shape<640, 8, 16, 10, 8, 8>>,
+                                       tile_of<16, column_shape<768, 8, 16, 12, 8, 8>>,
+                                       tile_of<8, column_shape<512, 8, 32, 32, 16>>>;
 
-BOOST_AUTO_TEST_CASE_TEMPLATE(tile, Tile, tiles)
+template <typename Tile>
+void check_tile()
 {
     Tile::template check<-1>();
     Tile::template check<1>();
 }
+BOOST_AUTO_TEST_CASE_TEMPLATE(block, Tile, one_block) { check_tile<Tile>(); }
+BOOST_AUTO_TEST_CASE_TEMPLATE(narrow, Tile, one_narrow_block) { check_tile<Tile>(); }
+BOOST_AUTO_TEST_CASE_TEMPLATE(cluster, Tile, short_clusters) { check_tile<Tile>(); }
+BOOST_AUTO_TEST_CASE_TEMPLATE(big, Tile, long_clusters) { check_tile<Tile>(); }
 
 using relays = boost::mpl::list<relay_of<relay_shape<8, 16, 128, 8, 8, 16, 8>>,
                                 relay_of<relay_shape<8, 16, 128, 16, 8, 16, 8>>,
