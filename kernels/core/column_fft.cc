@@ -17,7 +17,8 @@ constexpr int tile = 16;
 class column_fft_cpu final : public column_fft
 {
 public:
-    column_fft_cpu(int rows, int cols) : d_rows(rows), d_cols(cols)
+    column_fft_cpu(int rows, int cols, int pitch)
+        : d_rows(rows), d_cols(cols), d_pitch(pitch)
     {
         // planning takes time, so not in forward(); other threads profit from what FFTW
         // has learnt
@@ -58,7 +59,7 @@ private:
             gr_complex* const corner = all + t * tile;
             gr_complex* const columns = w->columns.data();
             for (int r = 0; r < d_rows; ++r) {
-                const gr_complex* from = corner + static_cast<std::size_t>(r) * d_cols;
+                const gr_complex* from = corner + static_cast<std::size_t>(r) * d_pitch;
                 for (int c = 0; c < width; ++c)
                     columns[static_cast<std::size_t>(c) * d_rows + r] =
                         r < filled ? from[c] : gr_complex(0);
@@ -71,7 +72,7 @@ private:
                     transform(w->inverse, column);
             }
             for (int r = 0; r < d_rows; ++r) {
-                gr_complex* to = corner + static_cast<std::size_t>(r) * d_cols;
+                gr_complex* to = corner + static_cast<std::size_t>(r) * d_pitch;
                 for (int c = 0; c < width; ++c)
                     to[c] = columns[static_cast<std::size_t>(c) * d_rows + r];
             }
@@ -88,22 +89,31 @@ private:
 
     const int d_rows;
     const int d_cols;
+    const int d_pitch;
     std::vector<std::unique_ptr<worker>> d_workers; // one a thread
 };
 
 } // namespace
 
 std::unique_ptr<column_fft>
-column_fft::make(int rows, int cols, const compute_target& target)
+column_fft::make(int rows, int cols, const compute_target& target, int pitch)
 {
     require(rows >= 1 && rows <= 1 << 21, "rows is ", rows, "; expected 1 to 2^21");
     require(cols >= 1 && cols <= 1 << 28, "cols is ", cols, "; expected 1 to 2^28");
+    require(pitch == 0 || (pitch >= cols && pitch <= 1 << 28),
+            "pitch is ",
+            pitch,
+            "; expected 0 or ",
+            cols,
+            " to 2^28");
+    if (pitch == 0)
+        pitch = cols;
 #ifdef SAR_HAVE_CUDA
     if (target.is_cuda())
-        return make_column_fft_cuda(rows, cols, target);
+        return make_column_fft_cuda(rows, cols, pitch, target);
 #endif
     (void)target;
-    return std::make_unique<column_fft_cpu>(rows, cols);
+    return std::make_unique<column_fft_cpu>(rows, cols, pitch);
 }
 
 } // namespace sar

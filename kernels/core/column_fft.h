@@ -15,21 +15,27 @@ namespace sar {
  * in memory across. No transpose is made.
  *
  * forward: exp(-j 2 pi k n / rows); inverse: exp(+j ...); neither is scaled. On CUDA the
- * work is enqueued only; columns are done in batches whose workspace fits into memory.
+ * work is enqueued only. Lengths of 8, 9, 10, 12 and 16 x 2^k from 256 to 16384 go by one
+ * kernel, where the device has the shared memory for it (8192 and more: clusters of
+ * blocks); all others by cuFFT, in batches of columns whose workspace fits into memory.
  * CPU: tiles of columns on all cores. An object belongs to one stage: plans are never
  * shared.
  */
 class SAR_KERNEL_API column_fft
 {
 public:
-    //! \throws std::invalid_argument on sizes below 1, std::runtime_error naming the
-    //! bytes when no plan fits into the GPU's memory
+    /*!
+     * \param pitch values from row to row; 0: cols. What lies beside the columns is left
+     *              as it is.
+     * \throws std::invalid_argument on sizes below 1 and a pitch below cols,
+     * std::runtime_error naming the bytes when no plan fits into the GPU's memory
+     */
     static std::unique_ptr<column_fft>
-    make(int rows, int cols, const compute_target& target);
+    make(int rows, int cols, const compute_target& target, int pitch = 0);
     virtual ~column_fft() = default;
 
     /*!
-     * \param frame rows x cols in the target's memory
+     * \param frame [rows][pitch] in the target's memory
      * \param filled rows from this one on are taken as zeros, whatever they hold
      */
     virtual void forward(cf32* frame, int filled) = 0;
@@ -41,7 +47,7 @@ public:
 
 #ifdef SAR_HAVE_CUDA
 std::unique_ptr<column_fft>
-make_column_fft_cuda(int rows, int cols, const compute_target& target);
+make_column_fft_cuda(int rows, int cols, int pitch, const compute_target& target);
 #endif
 
 } // namespace sar

@@ -360,6 +360,7 @@ BOOST_AUTO_TEST_CASE(column_errors)
     const compute_target cpu = choose_target(backend::cpu);
     BOOST_TEST(has(sentence_of([&] { column_fft::make(0, 5, cpu); }), "rows is 0"));
     BOOST_TEST(has(sentence_of([&] { column_fft::make(5, 0, cpu); }), "cols is 0"));
+    BOOST_TEST(has(sentence_of([&] { column_fft::make(5, 7, cpu, 6); }), "pitch is 6"));
 }
 
 // ---- storage
