@@ -20,10 +20,9 @@ BOOST_DATA_TEST_CASE(equals_cpu,
                      geometry)
 {
     imager_scene scene(samples, lines, centroid_prf, "pulsed");
-    chirp_scaling_imager_params p{ { acquisition(scene.fields), 1, lines },
-                                   {},
-                                   {},
-                                   false };
+    chirp_scaling_imager_params p{
+        { acquisition(scene.fields), 1, lines }, {}, {}, false
+    };
     p.geometry.geometry = image_geometry_from_name(geometry);
     p.band.weighting = window("hamming");
     const std::vector<cf32> raw = scene.noise();
