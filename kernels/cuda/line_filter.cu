@@ -114,6 +114,8 @@ line_filter::make(const cf32* spectrum, int length, int samples_in, int samples_
         make_if_it_fits<block_shape<512, 24, 16, 32>, false, 1, 1>,
         make_if_it_fits<block_shape<512, 32, 16, 32>, false, 1, 1>,
         make_if_it_fits<block_shape<512, 32, 16, 32>, true, 1, 1>,
+        make_if_it_fits<block_shape<384, 48, 24, 16>, false, 1, 1>,
+        make_if_it_fits<block_shape<512, 40, 8, 8, 8>, false, 1, 1>,
     };
     for (const maker make : makers)
         if (auto filter = make(spectrum, length, samples_in, samples_out))

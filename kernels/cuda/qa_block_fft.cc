@@ -317,7 +317,9 @@ using long_shapes = boost::mpl::list<block_shape<256, 16, 16, 16>,
                                      block_shape<576, 16, 18, 32>,
                                      block_shape<320, 16, 20, 32>,
                                      block_shape<512, 24, 16, 32>,
-                                     block_shape<512, 32, 16, 32>>;
+                                     block_shape<512, 32, 16, 32>,
+                                     block_shape<384, 48, 24, 16>,
+                                     block_shape<512, 40, 8, 8, 8>>;
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(odd_ones, Shape, odd_shapes) { check_all<Shape>(); }
 BOOST_AUTO_TEST_CASE_TEMPLATE(short_lines, Shape, short_shapes) { check_all<Shape>(); }
