@@ -42,14 +42,6 @@ constexpr double fraction_of_cycles = 1.5 * (1 << 20);
 struct bin_phase {
     double c2, c3, c4, c5;
 
-    //! \param step  0: no SRC
-    __device__ bin_phase(const src_phase& p, double step)
-        : c2(p.c2 * step * step),
-          c3(p.c3 * step * step * step),
-          c4(p.c4 * step * step * step * step),
-          c5(p.c5 * step * step * step * step * step)
-    {
-    }
     //! SRC of bin k, as rcm::src_factor().
     __device__ __forceinline__ cf32 factor(double k) const
     {
@@ -57,6 +49,16 @@ struct bin_phase {
         return quick_phasor(__double2loint(fma(k * k, rest, fraction_of_cycles)));
     }
 };
+
+//! \param step  range frequency over carrier from bin to bin; 0: no SRC
+__device__ __forceinline__ bin_phase bin_phase_of(const src_phase& p, double step)
+{
+    const double square = step * step;
+    return { p.c2 * square,
+             p.c3 * square * step,
+             p.c4 * square * square,
+             p.c5 * square * square * step };
+}
 
 //! The grid that a row is interpolated on, and how a block makes it.
 enum class row_grid {
@@ -146,6 +148,24 @@ weigh_half(const tap_polynomials& taps, float from_middle, const cf32* line, int
     return sum;
 }
 
+//! Has row \p k a weight in any look?
+__device__ __forceinline__ bool is_wanted(const azimuth_filter_tables& t, int k)
+{
+    bool wanted = false;
+    for (int l = 0; l < t.looks; ++l)
+        wanted |= t.row_weights[static_cast<size_t>(l) * t.frame.rows + k] != 0.0f;
+    return wanted;
+}
+
+//! f(where row k begins) for the frame of each look.
+template <typename F>
+__device__ __forceinline__ void for_frames(const fused_rows_arguments& a, int k, F&& f)
+{
+    const range_doppler_frame& frame = a.azimuth.frame;
+    for (int l = 0; l < a.azimuth.looks; ++l)
+        f(a.frames + (static_cast<size_t>(l) * frame.rows + k) * frame.cols);
+}
+
 //! Where a row reads its lines.
 struct row_lines {
     const cf32* even; //!< samples
@@ -228,9 +248,10 @@ make_cells(const fused_rows_arguments& a, row_lines line, rcm::row row, int k, i
     if constexpr (Grid == row_grid::fine_in_halves && Part == 0)
         return;
     if (__syncthreads_or(sum - sum != 0.0f)) {
-        for (int l = 0; l < a.azimuth.looks; ++l)
+        for_frames(a, k, [&](cf32* zeros) {
             for (int n = t; n < cols; n += Threads)
-                out[l * frame_values + n] = { 0, 0 };
+                zeros[n] = { 0, 0 };
+        });
         if (t == 0)
             atomicAdd(a.bad_lines, 1ull);
     }
@@ -281,7 +302,7 @@ __global__ void __launch_bounds__(Shape::threads, MinBlocks)
     static_assert(last::radix % 2 == 0);
     extern __shared__ __align__(128) unsigned char shared_bytes[];
     __shared__ rcm::row row;
-
+    __shared__ bin_phase src;
     int t = threadIdx.x;
     const int k_row = a.first_row + blockIdx.x;
     const int samples = a.shape.samples;
@@ -292,11 +313,19 @@ __global__ void __launch_bounds__(Shape::threads, MinBlocks)
     cf32* const even = margin + row_margin;
     cf32* const odd = even + Shape::size + row_margin;
     cf32* const waiting = even + Shape::shared_size;
-    for (int i = t; i < row_margin; i += Shape::threads)
-        margin[i] = { 0, 0 };
-    if (t == 0)
+    if (!is_wanted(a.azimuth, k_row)) {
+        for_frames(a, k_row, [&](cf32* out) {
+            for (int n = t; n < a.azimuth.frame.cols; n += Shape::threads)
+                store_once(out + n, { 0, 0 });
+        });
+        return;
+    }
+    if (t < row_margin)
+        margin[t] = { 0, 0 };
+    if (t == 0) {
         row = rcm::row_of(a.migration, k_row, fine ? 2 : 1);
-
+        src = bin_phase_of(row.src, a.shape.src ? a.shape.bin_step : 0.0);
+    }
     cf32 x[Shape::points];
     const cf32* in = a.in + static_cast<size_t>(blockIdx.x) * a.samples_in;
     for_butterflies<Shape, 0>(t, [&](auto round, int j) {
@@ -349,8 +378,7 @@ __global__ void __launch_bounds__(Shape::threads, MinBlocks)
                     x[2 * i() + 1] = times(x[2 * i() + 1], h.b);
             });
         } else if (!fine || pass == 1) {
-            const bin_phase src(row.src, a.shape.src ? a.shape.bin_step : 0.0);
-            const float scale = rcm::scale_of(a.shape);
+            constexpr float scale = 1.0f / Shape::size; // rcm::scale_of()
             for_butterflies<Shape, last_stage>(t, [&](auto round, int j) {
                 const int base = last::frequency(j);
                 const double bin = base;
@@ -387,7 +415,7 @@ __global__ void __launch_bounds__(Shape::threads, MinBlocks)
                     if constexpr (waits) {
                         v = waiting[i() * last::butterflies + j];
                     } else {
-                        v = rcm::scale_of(a.shape) * v;
+                        v = 1.0f / Shape::size * v;
                         if constexpr (2 * i() == last::radix)
                             if (base == 0)
                                 v = middle;

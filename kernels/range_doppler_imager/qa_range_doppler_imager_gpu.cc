@@ -105,7 +105,23 @@ BOOST_DATA_TEST_CASE(one_kernel_for_rows_equals_the_stages,
 // Each length that a block transforms, up to rows that are longer than the shared memory
 // of one holds twice.
 BOOST_DATA_TEST_CASE(rows_of_each_length,
-                     data::make({ 900, 1200, 2000, 2300, 2900, 4000, 4400, 5600, 8100 }) *
+                     data::make({ 900,
+                                  1050,
+                                  1200,
+                                  1400,
+                                  1900,
+                                  2000,
+                                  2300,
+                                  2900,
+                                  3990,
+                                  4400,
+                                  5000,
+                                  5600,
+                                  8000,
+                                  9000,
+                                  10000,
+                                  12000,
+                                  15000 }) *
                          data::make({ "exact", "sinc8" }),
                      samples,
                      interpolator)
