@@ -72,6 +72,15 @@ public:
     //! Begin a frame.
     void next() { d_taken = 0; }
 
+    // Instead of take(), for kernels that have a row at hand and multiply it themselves:
+
+    //! What cells are multiplied by.
+    virtual azimuth_filter_tables tables() const = 0;
+    //! Where rows go: [looks][rows][cols].
+    virtual cf32* frames() = 0;
+    //! All rows of all looks have been put there.
+    void filled() { d_taken = frame().rows; }
+
     //! Memory that it holds, bytes.
     virtual std::size_t bytes() const = 0;
     //! Rows so far that held a value which is not finite. On CUDA this waits.

@@ -169,6 +169,8 @@ public:
         cudaStreamSynchronize(d_stream);
     }
 
+    azimuth_filter_tables tables() const override { return d_tables; }
+    cf32* frames() override { return d_frames.data(); }
     std::size_t bytes() const override
     {
         return d_frames.size() * sizeof(cf32) + d_fft->bytes() +

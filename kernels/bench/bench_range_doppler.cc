@@ -2,8 +2,9 @@
 //
 // Times of the range-Doppler chain, stage by stage, and of the imager, on one target.
 //
-//   bench_range_doppler [cpu | cuda] [SIZE ...]
+//   bench_range_doppler [cpu | cuda] [imager] [SIZE ...]
 //
+// With the word imager the stages are left out, for a profiler.
 // SIZE x SIZE complex64 samples, pulsed LFM, squint 0. Each stage works on data that the
 // one before it left, all of it in the memory of the target. A time is the median of
 // several runs of a whole frame, each from an idle device to an idle device, so that
@@ -96,7 +97,7 @@ acquisition airborne(int samples)
     return acquisition(f);
 }
 
-void bench(const compute_target& target, int size)
+void bench(const compute_target& target, int size, bool with_stages)
 {
     const acquisition acq = airborne(size);
     const std::size_t values = static_cast<std::size_t>(size) * size;
@@ -133,57 +134,60 @@ void bench(const compute_target& target, int size)
         std::printf("\n");
         std::fflush(stdout);
     };
-    {
-        const auto s = pulse_compression::make({ acq, 1, {}, {} }, target);
-        const double ms = time(
-            [&] { batches([&](int r, int n) { s->process(at(a, r), at(b, r), n); }); });
-        sum += ms;
-        print("pulse_compression", ms, 0);
-    }
-    {
-        const auto s = azimuth_fft::make({ size, size, size }, target);
-        const double take = time([&] {
-            batches([&](int r, int n) { s->take(at(b, r), r, n); });
-            s->next(0);
-        });
-        batches([&](int r, int n) { s->take(at(b, r), r, n); });
-        const double fft = time([&] { s->transform(size); });
-        const double give =
-            time([&] { batches([&](int r, int n) { s->give(at(a, r), r, n); }); });
-        sum += take + fft + give;
-        print("azimuth_fft", take + fft + give, s->bytes());
-        print("  of it the transform", fft, 0);
-    }
-    fill(a, values, target);
-    for (const bool src : { true, false })
-        for (const auto how : { migration_interpolation::exact,
-                                migration_interpolation::sinc16,
-                                migration_interpolation::sinc8,
-                                migration_interpolation::linear,
-                                migration_interpolation::fixed }) {
-            const auto s = rcmc::make({ geometry, how, src }, target);
+    if (with_stages) {
+        {
+            const auto s = pulse_compression::make({ acq, 1, {}, {} }, target);
             const double ms = time([&] {
-                batches([&](int r, int n) { s->process(at(a, r), at(b, r), r, n); });
+                batches([&](int r, int n) { s->process(at(a, r), at(b, r), n); });
             });
-            if (src && how == migration_interpolation::exact)
-                sum += ms;
-            print(("rcmc " + to_string(how) + (src ? ", SRC" : "")).c_str(), ms, 0);
+            sum += ms;
+            print("pulse_compression", ms, 0);
         }
-    {
-        const auto s = azimuth_filter::make({ geometry, {} }, target);
-        const double take = time([&] {
+        {
+            const auto s = azimuth_fft::make({ size, size, size }, target);
+            const double take = time([&] {
+                batches([&](int r, int n) { s->take(at(b, r), r, n); });
+                s->next(0);
+            });
             batches([&](int r, int n) { s->take(at(b, r), r, n); });
-            s->next();
-        });
-        batches([&](int r, int n) { s->take(at(b, r), r, n); });
-        const double fft = time([&] { s->transform(); });
-        const double give =
-            time([&] { batches([&](int r, int n) { s->give(at(a, r), r, n); }); });
-        sum += take + fft + give;
-        print("azimuth_filter", take + fft + give, s->bytes());
-        print("  of it the transform", fft, 0);
+            const double fft = time([&] { s->transform(size); });
+            const double give =
+                time([&] { batches([&](int r, int n) { s->give(at(a, r), r, n); }); });
+            sum += take + fft + give;
+            print("azimuth_fft", take + fft + give, s->bytes());
+            print("  of it the transform", fft, 0);
+        }
+        fill(a, values, target);
+        for (const bool src : { true, false })
+            for (const auto how : { migration_interpolation::exact,
+                                    migration_interpolation::sinc16,
+                                    migration_interpolation::sinc8,
+                                    migration_interpolation::linear,
+                                    migration_interpolation::fixed }) {
+                const auto s = rcmc::make({ geometry, how, src }, target);
+                const double ms = time([&] {
+                    batches([&](int r, int n) { s->process(at(a, r), at(b, r), r, n); });
+                });
+                if (src && how == migration_interpolation::exact)
+                    sum += ms;
+                print(("rcmc " + to_string(how) + (src ? ", SRC" : "")).c_str(), ms, 0);
+            }
+        {
+            const auto s = azimuth_filter::make({ geometry, {} }, target);
+            const double take = time([&] {
+                batches([&](int r, int n) { s->take(at(b, r), r, n); });
+                s->next();
+            });
+            batches([&](int r, int n) { s->take(at(b, r), r, n); });
+            const double fft = time([&] { s->transform(); });
+            const double give =
+                time([&] { batches([&](int r, int n) { s->give(at(a, r), r, n); }); });
+            sum += take + fft + give;
+            print("azimuth_filter", take + fft + give, s->bytes());
+            print("  of it the transform", fft, 0);
+        }
+        print("stages together", sum, 0);
     }
-    print("stages together", sum, 0);
     fill(a, values, target);
     const range_doppler_imager_params p = { geometry, {},
                                             {},       migration_interpolation::exact,
@@ -216,15 +220,16 @@ int main(int argc, char* argv[])
     try {
         const std::string where = argc > 1 ? argv[1] : "auto";
         const compute_target target = choose_target(backend_from_name(where));
+        const bool with_stages = argc < 3 || std::string(argv[2]) != "imager";
         std::vector<int> sizes;
-        for (int i = 2; i < argc; ++i)
+        for (int i = with_stages ? 2 : 3; i < argc; ++i)
             sizes.push_back(std::atoi(argv[i]));
         if (sizes.empty())
             sizes = { 1024, 4096 };
         for (const int size : sizes) {
             require(
                 size >= 16 && size <= 32768, "SIZE is ", size, "; expected 16 to 32768");
-            bench(target, size);
+            bench(target, size, with_stages);
         }
         return 0;
     } catch (const std::exception& e) {

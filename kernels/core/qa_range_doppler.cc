@@ -271,7 +271,8 @@ BOOST_AUTO_TEST_CASE(fast_lengths)
     BOOST_TEST(line_fft_length(4097) == 4608);
     BOOST_TEST(line_fft_length(6145) == 8192);
     BOOST_TEST(line_fft_length(longest_block_line) == longest_block_line);
-    BOOST_TEST(line_fft_length(16385) == 16464);
+    BOOST_TEST(line_fft_length(16385) == 18432);
+    BOOST_TEST(line_fft_length(20481) == 20480 + 100);
     BOOST_TEST(line_fft_length(70000) == 81920);
     for (int n = 1; n < 70000; n += 13)
         BOOST_TEST((line_fft_length(n) >= n && line_fft_length(n) < 1.34 * n + 8));

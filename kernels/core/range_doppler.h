@@ -248,7 +248,7 @@ private:
 SAR_KERNEL_API int fast_fft_length(int n);
 
 //! Longest line that one thread block of a GPU transforms.
-constexpr int longest_block_line = 16384;
+constexpr int longest_block_line = 20480;
 
 /*!
  * \brief Length >= n for transforms of lines, the same on every backend: filters depend

@@ -98,8 +98,9 @@ __global__ void __launch_bounds__(Shape::threads* Lines, MinBlocks)
         }
 
     stage<Shape, 0, -1>(block, a.table);
-    for_butterflies<Shape, 0>(
-        t, [&](auto round, int) { block.flag |= !is_finite(x[round() * first_stage::radix]); });
+    for_butterflies<Shape, 0>(t, [&](auto round, int) {
+        block.flag |= !is_finite(x[round() * first_stage::radix]);
+    });
     exchange<Shape, 0, 1>(block);
     if (block.flag) {
         bool bad = false;
@@ -126,8 +127,8 @@ __global__ void __launch_bounds__(Shape::threads* Lines, MinBlocks)
     inverse<Shape>(block, a.table);
 
     const int first = part * a.samples_of_part;
-    const int samples = Factors ? min(a.samples_of_part, a.samples_out - first)
-                                : a.samples_out;
+    const int samples =
+        Factors ? min(a.samples_of_part, a.samples_out - first) : a.samples_out;
     cf32* out = a.out +
                 static_cast<size_t>(Factors ? line / a.parts : line) * a.samples_out +
                 (Factors ? first : 0);
@@ -256,8 +257,8 @@ std::unique_ptr<line_filter> make_fitting_filter(const cf32* spectrum,
                                                  int samples_out,
                                                  const line_factors& factors)
 {
-    using maker = std::unique_ptr<line_filter> (*)(
-        const cf32*, int, int, int, const line_factors&);
+    using maker =
+        std::unique_ptr<line_filter> (*)(const cf32*, int, int, int, const line_factors&);
     // blocks that would have no register left for the addresses of factors
     constexpr int tight = Factors ? 3 : 4;
     static constexpr maker makers[] = {
@@ -292,6 +293,14 @@ std::unique_ptr<line_filter> make_fitting_filter(const cf32* spectrum,
     for (const maker make : makers)
         if (auto filter = make(spectrum, length, samples_in, samples_out, factors))
             return filter;
+    if constexpr (!Factors) { // no register is left for factors
+        if (auto filter =
+                make_if_it_fits<false, block_shape<384, 48, 24, 16>, false, 1, 1>(
+                    spectrum, length, samples_in, samples_out, factors))
+            return filter;
+        return make_if_it_fits<false, block_shape<512, 40, 8, 8, 8>, false, 1, 1>(
+            spectrum, length, samples_in, samples_out, factors);
+    }
     return nullptr;
 }
 

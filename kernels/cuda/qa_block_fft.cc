@@ -181,7 +181,11 @@ using short_shapes = boost::mpl::list<block_shape<16, 16, 16>,
                                       block_shape<24, 24, 24>,
                                       block_shape<16, 10, 8, 8>,
                                       block_shape<32, 12, 8, 8>,
-                                      block_shape<32, 32, 32>>;
+                                      block_shape<32, 32, 32>,
+                                      block_shape<64, 8, 8, 8>,
+                                      block_shape<96, 12, 8, 8>,
+                                      block_shape<64, 16, 8, 8>,
+                                      block_shape<64, 20, 8, 8>>;
 using middle_shapes = boost::mpl::list<block_shape<48, 12, 12, 8>,
                                        block_shape<96, 12, 12, 8>,
                                        block_shape<32, 20, 8, 8>,
@@ -199,7 +203,13 @@ using long_shapes = boost::mpl::list<block_shape<256, 16, 16, 16>,
                                      block_shape<576, 16, 18, 32>,
                                      block_shape<320, 16, 20, 32>,
                                      block_shape<512, 24, 16, 32>,
-                                     block_shape<512, 32, 16, 32>>;
+                                     block_shape<512, 32, 16, 32>,
+                                     block_shape<384, 16, 24, 16>,
+                                     block_shape<384, 24, 16, 24>,
+                                     block_shape<512, 20, 8, 8, 8>,
+                                     block_shape<256, 48, 16, 16>,
+                                     block_shape<384, 48, 24, 16>,
+                                     block_shape<512, 40, 8, 8, 8>>;
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(odd_ones, Shape, odd_shapes) { check_all<Shape>(); }
 BOOST_AUTO_TEST_CASE_TEMPLATE(short_lines, Shape, short_shapes) { check_all<Shape>(); }

@@ -107,8 +107,10 @@ public:
     //! First output sample, and number of them, whose correlation lies within the line.
     int first_valid() const { return d_first_valid; }
     int valid_samples() const { return d_valid_samples; }
-    //! Length of the transforms before oversampling.
+    //! Length of the transforms before oversampling; 0: frequency-domain waveform.
     int fft_length() const { return d_shape.length; }
+    //! What it multiplies the bins of a transform of fft_length() with: matched_filter().
+    const std::vector<cf32>& filter() const { return d_filter; }
 
 protected:
     explicit pulse_compression(const pulse_compression_params& params);

@@ -16,6 +16,29 @@ namespace gr {
 namespace sar {
 namespace kernel {
 
+class azimuth_filter;
+class pulse_compression;
+
+/*!
+ * \brief What happens to rows between the transforms along azimuth, in one go: from rows
+ * of the azimuth spectrum into the frames of an azimuth_filter.
+ */
+class row_pass
+{
+public:
+    virtual ~row_pass() = default;
+
+    //! The centroid of migration and filter has changed. On CUDA this may wait.
+    virtual void refresh() = 0;
+    //! Does it serve frames as they are now? If not, the stages do it one by one.
+    virtual bool serves() const = 0;
+    //! Rows that go in are those of raw lines.
+    virtual bool compresses() const = 0;
+    //! Rows first_row .. first_row + count - 1, in the memory of the target; on CUDA the
+    //! work is enqueued only.
+    virtual void run(const cf32* rows, int first_row, int count) = 0;
+};
+
 struct frame_imager_params {
     range_doppler_params geometry; //!< with the acquisition
     window range_window;
@@ -44,12 +67,19 @@ public:
     //! The stage between azimuth transform and azimuth filter, for that many rows at
     //! once.
     using migration_maker = std::function<std::unique_ptr<row_migration>(int max_batch)>;
+    //! That stage and its neighbours in one; null where there is no such thing.
+    //! \p compression is null where rows come compressed.
+    using row_pass_maker =
+        std::function<std::unique_ptr<row_pass>(const row_migration&,
+                                                azimuth_filter&,
+                                                const pulse_compression* compression)>;
 
     //! \throws std::invalid_argument naming parameter, value and expectation,
     //! std::runtime_error naming the bytes when there is no memory
     static std::unique_ptr<frame_imager> make(const frame_imager_params& params,
                                               const migration_maker& migration,
-                                              const compute_target& target);
+                                              const compute_target& target,
+                                              const row_pass_maker& pass = nullptr);
     virtual ~frame_imager() = default;
 
     //! As of azimuth_filter: coefficients of the Doppler centroid.
@@ -67,6 +97,8 @@ public:
     virtual void next(int kept) = 0;
 
     virtual const range_doppler_plan& plan() const = 0;
+    //! Do rows take one kernel, for the centroid as it is?
+    virtual bool one_pass() const = 0;
     //! Memory that it holds, bytes.
     virtual std::size_t bytes() const = 0;
     //! Lines so far that held a value which is not finite. On CUDA this waits.

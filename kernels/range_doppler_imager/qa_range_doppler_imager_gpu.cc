@@ -76,3 +76,136 @@ BOOST_DATA_TEST_CASE(equals_cpu_with_every_option,
     const auto cpu = form_fused(p, raw, choose_target(backend::cpu));
     BOOST_TEST(difference_db(form_on_gpu(p, raw), cpu) < -100);
 }
+
+// Rows take one kernel, and give the image of the stages: with and without transforms for
+// the migration, compressed in the kernel (pulses short enough) or before it.
+BOOST_DATA_TEST_CASE(one_kernel_for_rows_equals_the_stages,
+                     data::make({ "exact", "sinc16", "sinc8", "linear" }) *
+                         data::make({ true, false }) * data::make({ 397, 448 }) *
+                         data::make({ 1, 3 }),
+                     interpolator,
+                     src,
+                     samples,
+                     looks)
+{
+    imager_scene scene(samples, 120, -5.5, "pulsed");
+    range_doppler_imager_params p = scene.params(1);
+    p.interpolator = migration_interpolation_from_name(interpolator);
+    p.src = src;
+    p.range_window = window("kaiser(2.5)");
+    p.band.looks = looks;
+    p.band.bandwidth_hz = 0.7 * scene.fields.prf_hz; // rows outside it are zeros
+    const std::vector<cf32> raw = scene.noise();
+    const compute_target target = choose_target(backend::cuda);
+    BOOST_TEST(range_doppler_imager::make(p, target)->one_pass());
+    const auto stages = form_by_stages(p, raw, choose_target(backend::cpu));
+    BOOST_TEST(difference_db(form_on_gpu(p, raw), stages) < -100);
+}
+
+// Each length that a block transforms, up to rows that are longer than the shared memory
+// of one holds twice.
+BOOST_DATA_TEST_CASE(rows_of_each_length,
+                     data::make({ 900,
+                                  1050,
+                                  1200,
+                                  1400,
+                                  1900,
+                                  2000,
+                                  2300,
+                                  2900,
+                                  3990,
+                                  4400,
+                                  5000,
+                                  5600,
+                                  8000,
+                                  9000,
+                                  10000,
+                                  12000,
+                                  15000 }) *
+                         data::make({ "exact", "sinc8" }),
+                     samples,
+                     interpolator)
+{
+    imager_scene scene(samples, 24, 0.4, "pulsed");
+    range_doppler_imager_params p = scene.params(1);
+    p.interpolator = migration_interpolation_from_name(interpolator);
+    const std::vector<cf32> raw = scene.noise();
+    BOOST_TEST(range_doppler_imager::make(p, choose_target(backend::cuda))->one_pass());
+    const auto cpu = form_fused(p, raw, choose_target(backend::cpu));
+    BOOST_TEST(difference_db(form_on_gpu(p, raw), cpu) < -100);
+}
+
+// A pulse of an eighth of the line: what the longest transforms are for.
+BOOST_DATA_TEST_CASE(the_longest_rows,
+                     data::make({ 16384, 18000 }) * data::make({ "exact", "sinc16" }),
+                     samples,
+                     interpolator)
+{
+    imager_scene scene(samples, 12, 0.4, "pulsed");
+    scene.fields.pulse_length_s = 20e-6; // 2000 samples
+    scene.fields.chirp_rate_hz_per_s = 4e12;
+    range_doppler_imager_params p = scene.params(1);
+    p.interpolator = migration_interpolation_from_name(interpolator);
+    const std::vector<cf32> raw = scene.noise();
+    BOOST_TEST(range_doppler_imager::make(p, choose_target(backend::cuda))->one_pass());
+    const auto cpu = form_fused(p, raw, choose_target(backend::cpu));
+    BOOST_TEST(difference_db(form_on_gpu(p, raw), cpu) < -100);
+}
+
+BOOST_AUTO_TEST_CASE(what_one_kernel_does_not_serve)
+{
+    imager_scene scene(397, 120, 0.0, "pulsed");
+    range_doppler_imager_params p = scene.params(1);
+    const compute_target target = choose_target(backend::cuda);
+    for (const auto how :
+         { migration_interpolation::nearest, migration_interpolation::fixed }) {
+        p.interpolator = how;
+        BOOST_TEST(!range_doppler_imager::make(p, target)->one_pass());
+        const std::vector<cf32> raw = scene.noise();
+        BOOST_TEST(difference_db(form_on_gpu(p, raw),
+                                 form_fused(p, raw, choose_target(backend::cpu))) < -60);
+    }
+}
+
+// A centroid that varies over range takes the stages, one that does not the kernel again;
+// one that is far from zero needs longer transforms.
+BOOST_AUTO_TEST_CASE(other_centroids)
+{
+    imager_scene scene(397, 120, 0.0, "pulsed");
+    const range_doppler_imager_params p = scene.params(1);
+    const std::vector<cf32> raw = scene.noise();
+    device_space& space = cuda_device(0);
+    device_values<cf32> in(space, raw);
+    const auto cpu = range_doppler_imager::make(p, choose_target(backend::cpu));
+    const auto gpu = range_doppler_imager::make(p, choose_target(backend::cuda));
+    const double prf = scene.fields.prf_hz;
+    for (const std::vector<double>& centroid : std::vector<std::vector<double>>{
+             { 0.3 * prf }, { 0.3 * prf, 0.05 }, { -0.2 * prf }, { 7.4 * prf } }) {
+        gpu->set_centroid(centroid);
+        BOOST_TEST(gpu->one_pass() == (centroid.size() == 1));
+        gpu->take(in.data(), 0, p.geometry.lines);
+        gpu->form(p.geometry.lines);
+        const range_doppler_frame& f = gpu->plan().frame();
+        device_values<cf32> out(space, static_cast<std::size_t>(f.rows) * f.cols);
+        gpu->give(out.data(), 0, f.rows);
+        gpu->next(0);
+        cpu->set_centroid(centroid);
+        const std::vector<cf32> image = form_image(*cpu, raw, p.geometry.lines);
+        cpu->next(0);
+        BOOST_TEST(difference_db(out.host(), image) < -100);
+    }
+}
+
+// Sums of huge values overflow on the way: such rows are zeros, not NaNs in all the
+// image.
+BOOST_AUTO_TEST_CASE(what_overflows_becomes_zeros)
+{
+    imager_scene scene(397, 120, 0.0, "pulsed");
+    const range_doppler_imager_params p = scene.params(1);
+    std::vector<cf32> raw = scene.noise();
+    for (int m = 0; m < p.geometry.lines; ++m)
+        for (int n = 100; n < 300; ++n)
+            raw[static_cast<std::size_t>(m) * 397 + n] = { 3e36f, 0 };
+    for (const cf32& v : form_on_gpu(p, raw))
+        BOOST_REQUIRE(is_finite(v));
+}

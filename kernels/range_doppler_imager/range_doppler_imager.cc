@@ -5,6 +5,7 @@
 #include "../core/errors.h"
 #include "../core/target_memory.h"
 #include "../pulse_compression/pulse_compression.h"
+#include "fused_rows.h"
 #include <algorithm>
 
 namespace gr {
@@ -23,7 +24,8 @@ class composed_imager final : public frame_imager
 public:
     composed_imager(const frame_imager_params& p,
                     const migration_maker& migration,
-                    const compute_target& target)
+                    const compute_target& target,
+                    const row_pass_maker& pass)
         : d_compress_first(p.geometry.acq.in_frequency_domain() &&
                            p.geometry.acq->phase_sign > 0),
           d_filter(azimuth_filter::make({ p.geometry, p.band }, target)),
@@ -47,12 +49,18 @@ public:
                                   target)),
           d_compressed(static_cast<std::size_t>(d_batch) * d_cols, target)
     {
+        if (pass)
+            d_pass = pass(*d_migration,
+                          *d_filter,
+                          d_compress_first ? nullptr : d_compression.get());
     }
 
     void set_centroid(const std::vector<double>& coefficients_hz) override
     {
         d_migration->set_centroid(coefficients_hz);
         d_filter->set_centroid(coefficients_hz);
+        if (d_pass)
+            d_pass->refresh();
     }
 
     void take(const cf32* lines, int first, int count) override
@@ -75,17 +83,27 @@ public:
     {
         d_fft->transform(filled);
         const int rows = d_filter->plan().frame().rows;
-        for (int row = 0; row < rows; row += d_batch) {
-            const int n = std::min(d_batch, rows - row);
+        const bool one = one_pass();
+        const bool compress =
+            d_compression && !d_compress_first && !(one && d_pass->compresses());
+        const int batch = one && !compress ? rows : d_batch;
+        for (int row = 0; row < rows; row += batch) {
+            const int n = std::min(batch, rows - row);
             const cf32* lines =
                 d_fft->frame() + static_cast<std::size_t>(row) * d_fft->params().cols;
-            if (d_compression && !d_compress_first) {
+            if (compress) {
                 d_compression->process(lines, d_compressed.data(), n);
                 lines = d_compressed.data();
+            }
+            if (one) {
+                d_pass->run(lines, row, n);
+                continue;
             }
             d_migration->process(lines, d_compressed.data(), row, n);
             d_filter->take(d_compressed.data(), row, n);
         }
+        if (one)
+            d_filter->filled();
         d_filter->transform();
     }
 
@@ -101,6 +119,7 @@ public:
     }
 
     const range_doppler_plan& plan() const override { return d_filter->plan(); }
+    bool one_pass() const override { return d_pass && d_pass->serves(); }
     std::size_t bytes() const override
     {
         return d_fft->bytes() + d_filter->bytes() + d_compressed.bytes();
@@ -128,25 +147,37 @@ private:
     std::unique_ptr<pulse_compression>
         d_compression; // null: the migration takes raw rows
     std::unique_ptr<azimuth_fft> d_fft;
-    target_memory d_compressed; // rows of a batch
+    target_memory d_compressed;       // rows of a batch
+    std::unique_ptr<row_pass> d_pass; // null: by the stages
 };
 
 } // namespace
 
 std::unique_ptr<frame_imager> frame_imager::make(const frame_imager_params& params,
                                                  const migration_maker& migration,
-                                                 const compute_target& target)
+                                                 const compute_target& target,
+                                                 const row_pass_maker& pass)
 {
     require(params.geometry.acq->sweep == sweep_shape::sawtooth,
             "sweep of acq is 'triangle'; expected 'sawtooth': compress the lines by "
             "pulse_compression, which knows the way back, and go on with its lines");
-    return std::make_unique<composed_imager>(params, migration, target);
+    return std::make_unique<composed_imager>(params, migration, target, pass);
 }
 
 std::unique_ptr<frame_imager>
 range_doppler_imager::make(const range_doppler_imager_params& p,
                            const compute_target& target)
 {
+    frame_imager::row_pass_maker pass;
+#ifdef SAR_HAVE_CUDA
+    if (target.is_cuda())
+        pass = [&](const row_migration& migration,
+                   azimuth_filter& filter,
+                   const pulse_compression* compression) {
+            return make_fused_rows_cuda(
+                static_cast<const rcmc&>(migration), filter, compression, target);
+        };
+#endif
     return frame_imager::make(
         { p.geometry, p.range_window, p.replica, p.band, p.overlap },
         [&](int max_batch) {
@@ -158,7 +189,8 @@ range_doppler_imager::make(const range_doppler_imager_params& p,
                                 max_batch },
                               target);
         },
-        target);
+        target,
+        pass);
 }
 
 } // namespace kernel

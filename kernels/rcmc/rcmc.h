@@ -76,6 +76,9 @@ public:
     //! Length of the forward transform, 0 when there is none.
     int fft_length() const { return d_shape.length; }
     int cols() const { return d_shape.samples; }
+    const rcm::transform_shape& shape() const { return d_shape; }
+    //! rcm::tap_table(); empty below 8 taps.
+    const std::vector<rcm::tap_quad>& taps() const { return d_taps; }
 
 protected:
     explicit rcmc(const rcmc_params& params);
