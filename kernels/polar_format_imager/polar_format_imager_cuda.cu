@@ -4,6 +4,7 @@
 #include "../cuda/owners.h"
 #include "polar_format_imager.h"
 #include <algorithm>
+#include <cmath>
 
 namespace gr {
 namespace sar {
@@ -12,7 +13,7 @@ namespace kernel {
 namespace {
 
 constexpr int line_threads = 256;
-// Threads of a warp are neighbours along a row of the lattice, or of the image.
+// A warp, and how many of them, side by side.
 constexpr int block_cols = 32;
 constexpr int block_rows = 4;
 
@@ -42,15 +43,20 @@ __global__ void __launch_bounds__(line_threads)
     }
 }
 
+// Threads of a warp are neighbours along that axis of the lattice along which the rays
+// run, so that they read neighbouring samples of the same rays.
 __global__ void __launch_bounds__(block_rows* block_cols)
     gather_cells(cf32* lattice,
                  const pfa::ray* rays,
                  const double* slopes,
                  const cf32* spectra,
-                 const __grid_constant__ pfa::scene s)
+                 const __grid_constant__ pfa::scene s,
+                 bool down)
 {
-    const int col = s.first_col + blockIdx.x * block_cols + threadIdx.x;
-    const int row = s.first_row + blockIdx.y * block_rows + threadIdx.y;
+    const int along = blockIdx.x * block_cols + threadIdx.x;
+    const int across = blockIdx.y * block_rows + threadIdx.y;
+    const int col = s.first_col + (down ? across : along);
+    const int row = s.first_row + (down ? along : across);
     if (col < s.first_col + s.used_cols && row < s.first_row + s.used_rows)
         lattice[static_cast<long long>(row) * s.cols + col] =
             pfa::cell(s, rays, slopes, spectra, row, col);
@@ -109,11 +115,13 @@ protected:
         SAR_CUDA_LAUNCH("turn_spectra");
         SAR_CUDA(cudaMemsetAsync(
             d_lattice.data(), 0, d_lattice.size() * sizeof(cf32), d_stream));
-        gather_cells<<<blocks_for(s.used_cols, s.used_rows),
+        const bool down = std::abs(s.ahead_row) > std::abs(s.ahead_col);
+        gather_cells<<<down ? blocks_for(s.used_rows, s.used_cols)
+                            : blocks_for(s.used_cols, s.used_rows),
                        dim3(block_cols, block_rows),
                        0,
                        d_stream>>>(
-            d_lattice.data(), d_rays.data(), d_slopes.data(), d_spectra.data(), s);
+            d_lattice.data(), d_rays.data(), d_slopes.data(), d_spectra.data(), s, down);
         SAR_CUDA_LAUNCH("gather_cells");
         cf32* used = d_lattice.data() + static_cast<std::size_t>(s.first_row) * s.cols;
         d_rows_fft->execute(used, used, CUFFT_INVERSE);
