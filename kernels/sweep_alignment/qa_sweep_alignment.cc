@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
+#include <chrono>
 #include <complex>
 #include <random>
 
@@ -164,18 +165,20 @@ BOOST_AUTO_TEST_CASE(the_coupling_is_gone_after_compression)
     BOOST_TEST(std::abs(nearest(aligned(a, raw)) - range) < 0.05 * cell);
 }
 
-BOOST_AUTO_TEST_CASE(the_bound_holds)
+BOOST_DATA_TEST_CASE(the_bound_holds, data::make({ 1, 200, 3001 }), samples)
 {
     // tones of every Doppler frequency in the band, sampled where a line is
     for (const sweep_shape shape : { sweep_shape::sawtooth, sweep_shape::triangle }) {
-        const acquisition_fields f = airborne(shape);
+        acquisition_fields f = airborne(shape);
+        f.samples = samples;
+        f.sample_rate_hz = samples / 0.8e-3;
         const acquisition acq(f);
         const sweep_alignment a({ acq, 0, 0.2e-3 });
         double worst = 0;
         for (double fd = -a.doppler_band_hz() / 2; fd <= a.doppler_band_hz() / 2;
-             fd += a.doppler_band_hz() / 37) {
+             fd += a.doppler_band_hz() / (samples > 1000 ? 5 : 37)) {
             std::vector<cf32> raw(static_cast<std::size_t>(lines) * f.samples);
-            for (int n = 0; n < lines; ++n) {
+            for (int n = 0; n < 200; ++n) {
                 const bool back = shape == sweep_shape::triangle && (n & 1);
                 for (int k = 0; k < f.samples; ++k) {
                     const double t = n / f.prf_hz + acq.sweep_start_s(back) +
@@ -196,8 +199,47 @@ BOOST_AUTO_TEST_CASE(the_bound_holds)
             }
         }
         BOOST_TEST(20 * std::log10(worst) < a.error_bound_db() + 0.5);
-        BOOST_TEST(20 * std::log10(worst) > a.error_bound_db() - 6);
+        BOOST_TEST(20 * std::log10(worst) > a.error_bound_db() - (samples > 1 ? 6 : 20));
     }
+}
+
+BOOST_AUTO_TEST_CASE(the_band_follows_the_radio_frequency)
+{
+    // a fifth of the carrier: at the ends of a sweep a centroid of 3 kHz is 300 Hz off
+    acquisition_fields f = airborne(sweep_shape::sawtooth);
+    f.carrier_hz = 1e9;
+    f.doppler_centroid_hz = 3000;
+    const acquisition acq(f);
+    const sweep_alignment a({ acq, 200 });
+    const auto echo = [&](double t, int k) {
+        const double share = (acq.first_frequency_hz() + k * acq.frequency_step_hz()) /
+                             acq.centre_frequency_hz();
+        const auto v = std::polar(1.0, 2 * pi * std::fmod(3000 * share * t, 1.0));
+        return cf32{ static_cast<float>(v.real()), static_cast<float>(v.imag()) };
+    };
+    std::vector<cf32> raw, truth;
+    for (int n = 0; n < lines; ++n)
+        for (int k = 0; k < f.samples; ++k) {
+            const double t = n / f.prf_hz;
+            raw.push_back(
+                echo(t + acq.sweep_start_s(false) + k * acq.sweep_step_s(false), k));
+            truth.push_back(echo(t, k));
+        }
+    BOOST_TEST(difference_db(inner(aligned(a, raw), f.samples), inner(truth, f.samples)) <
+               -60);
+}
+
+BOOST_AUTO_TEST_CASE(long_lines_are_planned_in_no_time)
+{
+    acquisition_fields f = airborne(sweep_shape::sawtooth);
+    f.samples = 1000000;
+    f.sample_rate_hz = f.samples / 0.8e-3;
+    const auto begin = std::chrono::steady_clock::now();
+    const sweep_alignment a({ acquisition(f), 300, 0, 8 });
+    BOOST_TEST(
+        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
+        20);
+    BOOST_TEST(a.samples() == 1000000);
 }
 
 BOOST_AUTO_TEST_CASE(wrong_parameters_are_named)

@@ -118,6 +118,14 @@ def test_ways_back_are_counted(numbers, tags):
     assert np.abs(np.angle(wrong[:, 111] / truth)).max() > 0.5
 
 
+def test_imagers_send_a_triangle_to_the_stages():
+    """They compress Doppler rows, in which ways out and back are mixed already."""
+    acq = fmcw(sweep="triangle", slant_range_first_m=400, effective_velocity_m_s=100.0)
+    with pytest.raises(ValueError, match="sweep of acq is 'triangle'; expected 'sawtooth'"):
+        sar.range_doppler_imager(acq, 64)
+    sar.range_doppler_imager(acq.replace(sweep="sawtooth"), 64)
+
+
 def test_range_gate():
     acq = fmcw()
     near = acq.range_gate(30, 50)

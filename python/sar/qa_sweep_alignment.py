@@ -67,13 +67,14 @@ def test_the_centroid_may_be_many_prfs():
 
 
 @pytest.mark.parametrize("sweep", ["sawtooth", "triangle"])
-def test_stretches_are_not_mixed(sweep):
-    """Two stretches, the second from an odd pulse on; a frame that goes on is none."""
+@pytest.mark.parametrize("begin", [501, 101, None])
+def test_stretches_are_not_mixed(sweep, begin):
+    """Two stretches, the second from an odd pulse on, or not numbered; a frame that goes on is none."""
     acq = sar.acquisition(**ACQ, sweep=sweep)
-    first, second = np.arange(100), np.arange(501, 601)
+    first, second = np.arange(100), (begin or 0) + np.arange(100)
     lines = np.concatenate([tones(acq, first, 90.0), tones(acq, second, -60.0)])
-    tags = [frame_tag(0, pulse=0), frame_tag(50, pulse=50, continues=True),
-            frame_tag(100, pulse=501)]
+    tags = [frame_tag(0), frame_tag(50, continues=True), frame_tag(100)] if begin is None else [
+        frame_tag(0, pulse=0), frame_tag(50, pulse=50, continues=True), frame_tag(100, pulse=begin)]
     out, _ = run(sar.sweep_alignment(acq), lines, tags)
     for at, numbers, fd in ((0, first, 90.0), (100, second, -60.0)):
         alone, _ = run(sar.sweep_alignment(acq), lines[at : at + 100],
