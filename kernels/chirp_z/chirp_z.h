@@ -26,7 +26,7 @@ struct chirp_z_params {
     int max_batch = 128; //!< lines that cuFFT transforms together on a GPU, at most
     //! Results too long for one kernel of a GPU are made in this many parts, at most, of
     //! which each transforms the line again; beyond, cuFFT does them. 0: cuFFT always.
-    int max_parts = 6;
+    int max_parts = 10;
 };
 
 /*!
