@@ -24,7 +24,7 @@ struct radio_profile {
     std::string what = "no flaw, everything supported";
 
     int rx_channels = 2; //!< the second one is the reference
-    extent rate_hz = { 1e3, 200e6 };
+    extent rate_hz = { 1e3, 500e6 };
     extent frequency_hz = { 1, 100e9 };
     extent rx_gain_db = { -60, 60 }, tx_gain_db = { -60, 60 };
     double rx_nominal_db = 0, tx_nominal_db = 0; //!< the scene's amplitudes hold there

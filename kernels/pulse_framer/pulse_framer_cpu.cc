@@ -48,8 +48,9 @@ const name_table<trigger_edge, 3> edge_names = { "edge",
 constexpr int guard = 16; // samples that a sub-sample arrival looks at on either side
 constexpr int warm = 8;   // pulses until interval and delay are taken for known
 constexpr int trend_memory = 32;
-constexpr int strikes = 4;     // intervals in a row that are not that of acq
-constexpr int chunk = 1 << 16; // samples taken at a time
+constexpr double side_lobe = 10; // a pulse over what may be a side lobe of it
+constexpr int strikes = 4;       // intervals in a row that are not that of acq
+constexpr int chunk = 1 << 16;   // samples taken at a time
 constexpr double stamp_ppm = 100;
 constexpr double regularisation = 1e-3; // of the spectrum divided by, against its peak
 
@@ -1228,13 +1229,20 @@ void framer::detect_measured()
             at(x, low), static_cast<int>(high - low), between(t, { low, 0 }), half);
         const auto off = [&] { return between(later({ low, 0 }, a.delay_samples), t); };
         const double allowed = d_delay.count < warm ? half : limit;
-        if (a.found && std::abs(off()) <= allowed) {
-            take(n, later({ low, 0 }, a.delay_samples), a);
-            continue;
-        }
-        // a schedule that never met a pulse is not doubted at each
-        if (by_schedule() && d_delay.count == 0 && d_misses >= 4) {
-            miss(n);
+        // the first that a schedule meets may be a side lobe of the pulse, elsewhere
+        const bool unmet = by_schedule() && d_delay.count == 0;
+        const arrival near = a;
+        const sample_time near_at = later({ low, 0 }, a.delay_samples);
+        const bool is_near = a.found && std::abs(off()) <= allowed;
+        const auto settle = [&] {
+            if (is_near)
+                take(n, near_at, near);
+            else
+                miss(n);
+        };
+        // nor is a schedule that never met a pulse doubted at each
+        if ((is_near && !unmet) || (unmet && d_misses >= 4)) {
+            settle();
             continue;
         }
         // not where it ought to be: anywhere within an interval?
@@ -1246,15 +1254,15 @@ void framer::detect_measured()
                 d_needs = high;
                 return;
             }
-            miss(n);
+            settle();
             continue;
         }
         a = d_arrival->find(at(x, low),
                             static_cast<int>(high - low),
                             0,
                             static_cast<int>(high - low) - m);
-        if (!a.found) {
-            miss(n);
+        if (!a.found || (is_near && a.amplitude < side_lobe * near.amplitude)) {
+            settle();
             continue;
         }
         const sample_time seen = later({ low, 0 }, a.delay_samples);

@@ -294,6 +294,10 @@ def make_it(fg, b):
     if "need_qt_gui" in b.flags:
         pytest.importorskip("PyQt5")
         pytest.importorskip("pyqtgraph")
+    if b.key == "sar_radar_transceiver":
+        SoapySDR = pytest.importorskip("SoapySDR")
+        if not SoapySDR.Device.enumerate("driver=sarsim"):
+            pytest.skip("the module sarsim was not built or is not found (ENABLE_SOAPY, SOAPY_SDR_PLUGIN_PATH)")
     # behind the block itself a GUI block places its widget
     return eval(b.templates.render("make").strip().split("\nself.")[0], space)
 

@@ -23,6 +23,18 @@ std::optional<double> gain_from(const char* name, const py::object& value)
     }
 }
 
+//! None, or the number of a channel.
+int reference_from(const char* name, const py::object& value)
+{
+    if (value.is_none())
+        return -1;
+    const int channel = whole(name, value);
+    if (channel < 0)
+        throw std::invalid_argument(std::string(name) + " is " + std::to_string(channel) +
+                                    "; expected the number of a channel, or None");
+    return channel;
+}
+
 //! A calibration: a file, or what it holds; None or an empty name: none.
 std::optional<expected_delay> expected_from(const py::object& value)
 {
@@ -134,7 +146,8 @@ void bind_radar_transceiver(py::module& m)
               s.radio.tx_antenna = tx_antenna;
               s.radio.rx_channel = whole("rx_channel", rx_channel);
               s.radio.tx_channel = whole("tx_channel", tx_channel);
-              s.radio.reference_channel = whole("reference_channel", reference_channel);
+              s.radio.reference_channel =
+                  reference_from("reference_channel", reference_channel);
               s.radio.bandwidth_hz = bandwidth_hz;
               s.radio.rx_stream = rx_stream;
               s.radio.tx_stream = tx_stream;
@@ -162,7 +175,7 @@ void bind_radar_transceiver(py::module& m)
           py::arg("tx_antenna") = "",
           py::arg("rx_channel") = 0,
           py::arg("tx_channel") = 0,
-          py::arg("reference_channel") = -1,
+          py::arg("reference_channel") = py::none(),
           py::arg("bandwidth_hz") = 0.0,
           py::arg("rx_stream") = "",
           py::arg("tx_stream") = "",
