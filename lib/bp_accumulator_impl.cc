@@ -74,13 +74,9 @@ bp_accumulator::sptr bp_accumulator::make(const acquisition& acq,
             pulses_per_image,
             "; expected 0 (all pulses until the stream ends) or more");
     require(hop >= 0, "hop is ", hop, "; expected 0 (as pulses_per_image) or more");
-    require(pulses_per_image > 0 || hop == 0,
-            "hop is ",
-            hop,
-            " but pulses_per_image is 0 (all pulses); give both");
     if (hop == 0)
         hop = pulses_per_image;
-    require(hop == 0 || pulses_per_image % hop == 0,
+    require(pulses_per_image == 0 || pulses_per_image % hop == 0,
             "pulses_per_image is ",
             pulses_per_image,
             "; expected a multiple of hop, ",
@@ -89,7 +85,7 @@ bp_accumulator::sptr bp_accumulator::make(const acquisition& acq,
     p.interpolator = interpolation_from_name(interpolation);
     p.accuracy = kernel::accuracy_mode_from_name(accuracy);
     p.bistatic = bistatic;
-    p.slots = hop ? pulses_per_image / hop : 1;
+    p.slots = pulses_per_image ? pulses_per_image / hop : 1;
     return gnuradio::make_block_sptr<bp_accumulator_impl>(
         p, pulses_per_image, hop, choose_target(backend_from_name(backend), device));
 }
@@ -238,7 +234,11 @@ int bp_accumulator_impl::collect(int n, const gr_vector_const_void_star& input_i
     d_pulses += n;
     d_new_pulses += n;
     d_in_hop = d_hop ? d_in_hop + n : 0;
-    if (d_hop && d_in_hop == d_hop) {
+    if (d_hop && d_in_hop == d_hop && d_pulses_per_image == 0) {
+        // the image grows: what there is so far, and on with the same sum
+        d_in_hop = 0;
+        begin_image(false);
+    } else if (d_hop && d_in_hop == d_hop) {
         d_advance = true;
         if (d_pulses >= static_cast<std::uint64_t>(d_pulses_per_image))
             begin_image(true);
@@ -260,11 +260,11 @@ void bp_accumulator_impl::finish()
             sentence("none of the ",
                      d_pulses,
                      " pulses has a finite position; there is no image"));
-    if (d_new_pulses == 0) {
+    const bool complete = d_pulses_per_image == 0;
+    if (d_new_pulses == 0 && !complete) {
         d_state = state::finished;
         return;
     }
-    const bool complete = d_pulses_per_image == 0;
     if (!complete)
         d_logger->warn(
             "the stream ended within an aperture: the last image has {:d} of {:d} "
@@ -326,7 +326,7 @@ void bp_accumulator_impl::tag_image()
     };
     // the aperture in pulses of the stream, skipped ones included
     std::uint64_t aperture = d_pulses;
-    if (d_hop)
+    if (d_pulses_per_image)
         aperture =
             std::min<std::uint64_t>(aperture, d_pulses_per_image - d_hop + d_in_hop);
     put("image", pmt::from_uint64(d_images));

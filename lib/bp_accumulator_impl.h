@@ -50,7 +50,7 @@ private:
     void tag_image();
 
     const int d_pulses_per_image; // 0: all
-    const int d_hop;              // 0: all
+    const int d_hop;              // from image to image; 0: one image
     mutable std::mutex d_lock;    // report() is called from other threads
     std::unique_ptr<kernel::bp_accumulator> d_kernel;
 
