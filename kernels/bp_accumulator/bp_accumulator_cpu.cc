@@ -392,12 +392,21 @@ SAR_INTO_CLONE tile_count run_tile(const tile_job& job)
         const cf32* line =
             job.lines + static_cast<std::ptrdiff_t>(job.chunk->line[k]) * s.samples;
         bp::expansion e = {};
-        if (Fast)
+        bool inside = false;
+        if (Fast) {
             e = bp::expand(s, p, job.row, job.col);
+            inside = bp::all_inside(e, bp::taps_before(I), bp::taps_behind(I));
+        }
         for (int i = 0; i < rows; ++i) {
             int outside = 0;
             if (Fast) {
                 const bp::row_expansion row = bp::row_of(e, i);
+                if (inside) {
+                    for (int j = 0; j < ts; ++j)
+                        keep(r, j, bp::fast_look<true>(row, j));
+                    add_row<I>(r, bp::inner_line{ line }, job.table, re[i], im[i]);
+                    continue;
+                }
                 for (int j = 0; j < ts; ++j)
                     outside += keep(r, j, bp::fast_look(row, j));
             } else {

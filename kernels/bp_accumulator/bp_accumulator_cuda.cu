@@ -324,10 +324,13 @@ __global__ void __launch_bounds__(128) ranges_kernel(const __grid_constant__ pat
         }
     }
     __syncthreads();
+    // (four pixels of two rows are best where they hardly wait: their lanes share cells)
     if (threadIdx.x == 0) {
+        static_assert(bp::plain_lay == 7, "the first");
         int best = 0;
-        for (int n = 1; n < bp::patch_lays; ++n)
-            best = turns[n] < turns[best] ? n : best;
+        if (turns[0] > 27)
+            for (int n = 1; n < bp::patch_lays; ++n)
+                best = turns[n] < turns[best] ? n : best;
         t.lay = bp::lay_number(best);
     }
     if (threadIdx.x == 0) {

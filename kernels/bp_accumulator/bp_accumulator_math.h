@@ -297,12 +297,28 @@ SAR_HD row_expansion row_of(const expansion& e, int i)
     return { e.bins.at(u), e.cycles.at(u), e.low, e.high, e.bin };
 }
 
-//! \p j: column in the tile.
+//! Whether all pixels of the tile are inside the swath, \p before and \p behind samples
+//! away from its ends and by more than float may add.
+SAR_HD bool all_inside(const expansion& e, int before, int behind)
+{
+    const cubic<float>& b = e.bins;
+    const float t = tile_centre;
+    const float reach =
+        t * (fabsf(b.u) + fabsf(b.v) +
+             t * (fabsf(b.uu) + fabsf(b.uv) + fabsf(b.vv) +
+                  t * (fabsf(b.uuu) + fabsf(b.uuv) + fabsf(b.uvv) + fabsf(b.vvv)))) +
+        0.01f;
+    return (b.c - reach >= e.low + static_cast<float>(before)) &
+           (b.c + reach <= e.high - static_cast<float>(behind));
+}
+
+//! \p j: column in the tile. Inside: all_inside() is known.
+template <bool Inside = false>
 SAR_HD look fast_look(const row_expansion& e, int j)
 {
     const float v = static_cast<float>(j - tile_centre);
     const float w = e.bins.at(v);
-    const bool inside = (w >= e.low) & (w <= e.high);
+    const bool inside = Inside | ((w >= e.low) & (w <= e.high));
     const float safe_w = inside ? w : e.low;
     const float below = floorf(safe_w);
     const float cycles = e.cycles.at(v);
