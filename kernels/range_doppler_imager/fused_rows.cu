@@ -37,10 +37,6 @@ public:
           d_space(cuda::space_of(target.space)),
           d_stream(d_space.compute_stream())
     {
-        const cuda::device_guard device(d_space.index());
-        d_bad_lines = cuda::device_buffer<unsigned long long>(1);
-        SAR_CUDA(
-            cudaMemsetAsync(d_bad_lines.data(), 0, sizeof(unsigned long long), d_stream));
         refresh();
     }
 
@@ -83,7 +79,6 @@ public:
         a.taps = d_taps;
         a.azimuth = d_filter.tables();
         a.frames = d_filter.frames();
-        a.bad_lines = d_bad_lines.data();
         d_kernel->run(a, count, d_stream);
     }
 
@@ -110,7 +105,6 @@ private:
     const tap_polynomials d_taps;
     cuda::cuda_space& d_space;
     const cudaStream_t d_stream;
-    cuda::device_buffer<unsigned long long> d_bad_lines;
     bool d_serves = false;
     bool d_compresses = false;
     int d_made_for = -1; // length of rcmc

@@ -24,7 +24,6 @@ struct fused_rows_arguments {
     tap_polynomials taps;
     azimuth_filter_tables azimuth;
     cf32* frames; //!< [looks][rows][cols]
-    unsigned long long* bad_lines;
     int ahead; //!< rows from one to that which is fetched into the cache with it; 0: none
 };
 
@@ -248,17 +247,16 @@ make_cells(const fused_rows_arguments& a, row_lines line, rcm::row row, int k, i
     }
     if constexpr (Grid == row_grid::fine_in_halves && Part == 0)
         return;
-    if (__syncthreads_or(sum - sum != 0.0f)) {
+    // what is not finite, or became so on the way, is in most of a row: all of it is
+    // zeros
+    if (__syncthreads_or(sum - sum != 0.0f))
         for_frames(a, k, [&](cf32* zeros) {
             for (int n = t; n < cols; n += Threads)
                 zeros[n] = { 0, 0 };
         });
-        if (t == 0)
-            atomicAdd(a.bad_lines, 1ull);
-    }
 }
 
-//! Zeros in front of a line and, without a finer grid, behind it.
+//! Zeros in front of a line and behind it: more than an interpolation has taps.
 constexpr int row_margin = 16;
 
 //! Values of shared memory that a row takes.
