@@ -189,28 +189,39 @@ void bench(const compute_target& target, int size, bool with_stages)
         print("stages together", sum, 0);
     }
     fill(a, values, target);
-    const range_doppler_imager_params p = { geometry, {},
-                                            {},       migration_interpolation::exact,
-                                            true,     {} };
-    const auto s = range_doppler_imager::make(p, target);
-    const double whole = time([&] {
-        batches([&](int r, int n) { s->take(at(a, r), r, n); });
-        s->form(size);
-        batches([&](int r, int n) { s->give(at(b, r), r, n); });
-        s->next(0);
-    });
-    batches([&](int r, int n) { s->take(at(a, r), r, n); });
-    const double form = time([&] {
-        s->form(size);
-        s->next(0);
-    });
-    print("range_doppler_imager", whole, s->bytes());
-    print("  of it forming", form, 0);
-    if (target.is_cuda()) {
-        std::size_t free_after = 0;
-        target.space->memory(free_after, total);
-        print("device memory in use", 0, static_cast<double>(free_before - free_after));
+    range_doppler_imager_params p = { geometry, {}, {}, migration_interpolation::exact,
+                                      true,     {} };
+    {
+        const auto s = range_doppler_imager::make(p, target);
+        const double whole = time([&] {
+            batches([&](int r, int n) { s->take(at(a, r), r, n); });
+            s->form(size);
+            batches([&](int r, int n) { s->give(at(b, r), r, n); });
+            s->next(0);
+        });
+        print("range_doppler_imager", whole, s->bytes());
+        if (target.is_cuda()) {
+            std::size_t free_after = 0;
+            target.space->memory(free_after, total);
+            print(
+                "device memory in use", 0, static_cast<double>(free_before - free_after));
+        }
     }
+    for (const auto how : { migration_interpolation::exact,
+                            migration_interpolation::sinc16,
+                            migration_interpolation::sinc8 })
+        for (const bool src : { true, false }) {
+            p.interpolator = how;
+            p.src = src;
+            const auto s = range_doppler_imager::make(p, target);
+            batches([&](int r, int n) { s->take(at(a, r), r, n); });
+            const double form = time([&] {
+                s->form(size);
+                s->next(0);
+            });
+            print(
+                ("  forming, " + to_string(how) + (src ? ", SRC" : "")).c_str(), form, 0);
+        }
 }
 
 } // namespace

@@ -209,6 +209,9 @@ using long_shapes = boost::mpl::list<block_shape<256, 16, 16, 16>,
                                      block_shape<512, 20, 8, 8, 8>,
                                      block_shape<256, 48, 16, 16>,
                                      block_shape<384, 48, 24, 16>,
+                                     block_shape<384, 24, 48, 16>,
+                                     block_shape<384, 16, 48, 24>,
+                                     block_shape<512, 32, 32, 16>,
                                      block_shape<512, 40, 8, 8, 8>>;
 
 BOOST_AUTO_TEST_CASE_TEMPLATE(odd_ones, Shape, odd_shapes) { check_all<Shape>(); }

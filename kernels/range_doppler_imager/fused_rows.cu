@@ -10,122 +10,10 @@ namespace kernel {
 
 namespace {
 
-using cuda::block_shape;
-
-//! A kernel for one length, with its tables.
-class row_kernel
-{
-public:
-    virtual ~row_kernel() = default;
-    //! Completes the arguments.
-    virtual void run(fused_rows_arguments a, int rows, cudaStream_t stream) const = 0;
-};
-
-template <typename Shape, row_grid Grid, int MinBlocks>
-class row_kernel_of final : public row_kernel
-{
-public:
-    static constexpr auto kernel = fused_rows_kernel<Shape, Grid, MinBlocks>;
-    static constexpr int shared_bytes =
-        fused_row_values<Shape, Grid>() * static_cast<int>(sizeof(cf32));
-
-    //! \param spectrum  of the compression; null: none
-    static std::unique_ptr<row_kernel> make(int length, bool fine, const cf32* spectrum)
-    {
-        if (length != Shape::size || fine != (Grid != row_grid::samples) ||
-            !cuda::block_fits(kernel, Shape::threads, shared_bytes))
-            return nullptr;
-        return std::make_unique<row_kernel_of>(spectrum);
-    }
-
-    explicit row_kernel_of(const cf32* spectrum)
-        : d_table(cuda::upload(cuda::make_power_table<Shape>()))
-    {
-        if (spectrum)
-            d_filter = cuda::upload(cuda::in_block_order<Shape>(spectrum));
-        SAR_CUDA(cudaFuncSetAttribute(
-            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-        int device = 0;
-        int processors = 0;
-        int blocks = 0;
-        SAR_CUDA(cudaGetDevice(&device));
-        SAR_CUDA(
-            cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-        SAR_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            &blocks, kernel, Shape::threads, shared_bytes));
-        d_ahead = processors * blocks;
-    }
-
-    void run(fused_rows_arguments a, int rows, cudaStream_t stream) const override
-    {
-        a.table = d_table.data();
-        a.filter = d_filter.data();
-        a.ahead = d_ahead;
-        kernel<<<rows, Shape::threads, shared_bytes, stream>>>(a);
-        SAR_CUDA_LAUNCH("fused_rows_kernel");
-    }
-
-private:
-    int d_ahead; // rows that the device works on at a time
-    const cuda::device_buffer<cuda::cf32_pair> d_table;
-    cuda::device_buffer<cuda::cf32_pair> d_filter;
-};
-
-using maker = std::unique_ptr<row_kernel> (*)(int, bool, const cf32*);
-
-constexpr row_grid samples = row_grid::samples;
-constexpr row_grid fine = row_grid::fine;
-constexpr row_grid halves = row_grid::fine_in_halves;
-
-constexpr maker makers[] = {
-    row_kernel_of<block_shape<64, 8, 8, 8>, fine, 8>::make,
-    row_kernel_of<block_shape<96, 12, 8, 8>, fine, 6>::make,
-    row_kernel_of<block_shape<64, 16, 8, 8>, fine, 8>::make,
-    row_kernel_of<block_shape<96, 12, 12, 8>, fine, 6>::make,
-    row_kernel_of<block_shape<64, 20, 8, 8>, fine, 7>::make,
-    row_kernel_of<block_shape<64, 24, 8, 8>, fine, 7>::make,
-    row_kernel_of<block_shape<128, 8, 16, 16>, fine, 6>::make,
-    row_kernel_of<block_shape<96, 24, 12, 8>, fine, 5>::make,
-    row_kernel_of<block_shape<160, 10, 16, 16>, fine, 4>::make,
-    row_kernel_of<block_shape<256, 12, 16, 16>, fine, 3>::make,
-    row_kernel_of<block_shape<256, 16, 16, 16>, fine, 3>::make,
-    row_kernel_of<block_shape<288, 18, 16, 16>, fine, 3>::make,
-    row_kernel_of<block_shape<320, 20, 16, 16>, fine, 2>::make,
-    row_kernel_of<block_shape<384, 24, 16, 16>, fine, 2>::make,
-    row_kernel_of<block_shape<256, 16, 16, 32>, halves, 2>::make,
-    row_kernel_of<block_shape<384, 24, 16, 24>, fine, 1>::make,
-    row_kernel_of<block_shape<512, 20, 8, 8, 8>, fine, 1>::make,
-    row_kernel_of<block_shape<256, 48, 16, 16>, halves, 1>::make,
-    row_kernel_of<block_shape<512, 32, 16, 32>, halves, 1>::make,
-    row_kernel_of<block_shape<384, 48, 24, 16>, halves, 1>::make,
-    row_kernel_of<block_shape<64, 8, 8, 8>, samples, 8>::make,
-    row_kernel_of<block_shape<96, 12, 8, 8>, samples, 6>::make,
-    row_kernel_of<block_shape<64, 16, 8, 8>, samples, 8>::make,
-    row_kernel_of<block_shape<96, 12, 12, 8>, samples, 6>::make,
-    row_kernel_of<block_shape<64, 20, 8, 8>, samples, 7>::make,
-    row_kernel_of<block_shape<64, 24, 8, 8>, samples, 7>::make,
-    row_kernel_of<block_shape<128, 8, 16, 16>, samples, 6>::make,
-    row_kernel_of<block_shape<96, 24, 12, 8>, samples, 5>::make,
-    row_kernel_of<block_shape<160, 10, 16, 16>, samples, 4>::make,
-    row_kernel_of<block_shape<256, 12, 16, 16>, samples, 3>::make,
-    row_kernel_of<block_shape<256, 16, 16, 16>, samples, 3>::make,
-    row_kernel_of<block_shape<288, 18, 16, 16>, samples, 3>::make,
-    row_kernel_of<block_shape<320, 20, 16, 16>, samples, 2>::make,
-    row_kernel_of<block_shape<384, 16, 24, 16>, samples, 2>::make,
-    row_kernel_of<block_shape<256, 16, 16, 32>, samples, 2>::make,
-    row_kernel_of<block_shape<384, 24, 16, 24>, samples, 1>::make,
-    row_kernel_of<block_shape<512, 20, 8, 8, 8>, samples, 1>::make,
-    row_kernel_of<block_shape<256, 48, 16, 16>, samples, 1>::make,
-    row_kernel_of<block_shape<512, 32, 16, 32>, samples, 1>::make,
-    row_kernel_of<block_shape<384, 48, 24, 16>, samples, 1>::make,
-};
-
 std::unique_ptr<row_kernel> kernel_for(int length, bool fine, const cf32* spectrum)
 {
-    for (const maker make : makers)
-        if (auto k = make(length, fine, spectrum))
-            return k;
-    return nullptr;
+    return fine ? make_fine_row_kernel(length, spectrum)
+                : make_sample_row_kernel(length, spectrum);
 }
 
 //! Difference from the table of taps up to which polynomials stand for it: -105 dB.
@@ -149,10 +37,6 @@ public:
           d_space(cuda::space_of(target.space)),
           d_stream(d_space.compute_stream())
     {
-        const cuda::device_guard device(d_space.index());
-        d_bad_lines = cuda::device_buffer<unsigned long long>(1);
-        SAR_CUDA(
-            cudaMemsetAsync(d_bad_lines.data(), 0, sizeof(unsigned long long), d_stream));
         refresh();
     }
 
@@ -195,7 +79,6 @@ public:
         a.taps = d_taps;
         a.azimuth = d_filter.tables();
         a.frames = d_filter.frames();
-        a.bad_lines = d_bad_lines.data();
         d_kernel->run(a, count, d_stream);
     }
 
@@ -222,7 +105,6 @@ private:
     const tap_polynomials d_taps;
     cuda::cuda_space& d_space;
     const cudaStream_t d_stream;
-    cuda::device_buffer<unsigned long long> d_bad_lines;
     bool d_serves = false;
     bool d_compresses = false;
     int d_made_for = -1; // length of rcmc

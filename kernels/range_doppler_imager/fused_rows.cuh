@@ -5,6 +5,7 @@
 #include "../cuda/block_fft.cuh"
 #include "../rcmc/rcmc_math.h"
 #include "tap_polynomials.h"
+#include <memory>
 
 namespace gr {
 namespace sar {
@@ -23,7 +24,6 @@ struct fused_rows_arguments {
     tap_polynomials taps;
     azimuth_filter_tables azimuth;
     cf32* frames; //!< [looks][rows][cols]
-    unsigned long long* bad_lines;
     int ahead; //!< rows from one to that which is fetched into the cache with it; 0: none
 };
 
@@ -247,17 +247,16 @@ make_cells(const fused_rows_arguments& a, row_lines line, rcm::row row, int k, i
     }
     if constexpr (Grid == row_grid::fine_in_halves && Part == 0)
         return;
-    if (__syncthreads_or(sum - sum != 0.0f)) {
+    // what is not finite, or became so on the way, is in most of a row: all of it is
+    // zeros
+    if (__syncthreads_or(sum - sum != 0.0f))
         for_frames(a, k, [&](cf32* zeros) {
             for (int n = t; n < cols; n += Threads)
                 zeros[n] = { 0, 0 };
         });
-        if (t == 0)
-            atomicAdd(a.bad_lines, 1ull);
-    }
 }
 
-//! Zeros in front of a line and, without a finer grid, behind it.
+//! Zeros in front of a line and behind it: more than an interpolation has taps.
 constexpr int row_margin = 16;
 
 //! Values of shared memory that a row takes.
@@ -303,16 +302,17 @@ __global__ void __launch_bounds__(Shape::threads, MinBlocks)
     extern __shared__ __align__(128) unsigned char shared_bytes[];
     __shared__ rcm::row row;
     __shared__ bin_phase src;
+
     int t = threadIdx.x;
     const int k_row = a.first_row + blockIdx.x;
     const int samples = a.shape.samples;
-    // Samples go behind each other: even ones, then odd ones. Each transform exchanges
-    // where its samples will be, and in the gap behind; the spectrum waits behind the
-    // first one's exchange.
-    cf32* const margin = reinterpret_cast<cf32*>(shared_bytes);
-    cf32* const even = margin + row_margin;
+    // Samples go behind each other: even ones, then odd ones, zeros around either. Each
+    // transform exchanges where its samples will be, and in the gap behind; the spectrum
+    // waits behind the first one's exchange.
+    cf32* const even = reinterpret_cast<cf32*>(shared_bytes) + row_margin;
     cf32* const odd = even + Shape::size + row_margin;
     cf32* const waiting = even + Shape::shared_size;
+
     if (!is_wanted(a.azimuth, k_row)) {
         for_frames(a, k_row, [&](cf32* out) {
             for (int n = t; n < a.azimuth.frame.cols; n += Shape::threads)
@@ -320,8 +320,6 @@ __global__ void __launch_bounds__(Shape::threads, MinBlocks)
         });
         return;
     }
-    if (t < row_margin)
-        margin[t] = { 0, 0 };
     if (t == 0) {
         row = rcm::row_of(a.migration, k_row, fine ? 2 : 1);
         src = bin_phase_of(row.src, a.shape.src ? a.shape.bin_step : 0.0);
@@ -358,7 +356,7 @@ __global__ void __launch_bounds__(Shape::threads, MinBlocks)
             });
         });
         if (t < row_margin)
-            to[samples + t] = { 0, 0 };
+            to[t - row_margin] = to[samples + t] = { 0, 0 };
     };
     cf32 middle = { 0, 0 }; // spectrum at half the sampling rate, for the odd points
     const int end = fine ? 3 : a.shape.length ? 2 : 1;
@@ -480,6 +478,85 @@ __global__ void __launch_bounds__(Shape::threads, MinBlocks)
         }
     }
 }
+
+// ---- host
+// --------------------------------------------------------------------------------
+
+//! A kernel for one length, with its tables.
+class row_kernel
+{
+public:
+    virtual ~row_kernel() = default;
+    //! Completes the arguments.
+    virtual void run(fused_rows_arguments a, int rows, cudaStream_t stream) const = 0;
+};
+
+template <typename Shape, row_grid Grid, int MinBlocks>
+class row_kernel_of final : public row_kernel
+{
+public:
+    static constexpr auto kernel = fused_rows_kernel<Shape, Grid, MinBlocks>;
+    static constexpr int shared_bytes =
+        fused_row_values<Shape, Grid>() * static_cast<int>(sizeof(cf32));
+
+    //! \param spectrum  of the compression; null: none
+    static std::unique_ptr<row_kernel> make(int length, const cf32* spectrum)
+    {
+        if (length != Shape::size ||
+            !cuda::block_fits(kernel, Shape::threads, shared_bytes))
+            return nullptr;
+        return std::make_unique<row_kernel_of>(spectrum);
+    }
+
+    explicit row_kernel_of(const cf32* spectrum)
+        : d_table(cuda::upload(cuda::make_power_table<Shape>()))
+    {
+        if (spectrum)
+            d_filter = cuda::upload(cuda::in_block_order<Shape>(spectrum));
+        SAR_CUDA(cudaFuncSetAttribute(
+            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+        int device = 0;
+        int processors = 0;
+        int blocks = 0;
+        SAR_CUDA(cudaGetDevice(&device));
+        SAR_CUDA(
+            cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+        SAR_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+            &blocks, kernel, Shape::threads, shared_bytes));
+        d_ahead = processors * blocks;
+    }
+
+    void run(fused_rows_arguments a, int rows, cudaStream_t stream) const override
+    {
+        a.table = d_table.data();
+        a.filter = d_filter.data();
+        a.ahead = d_ahead;
+        kernel<<<rows, Shape::threads, shared_bytes, stream>>>(a);
+        SAR_CUDA_LAUNCH("fused_rows_kernel");
+    }
+
+private:
+    int d_ahead; // rows that the device works on at a time
+    const cuda::device_buffer<cuda::cf32_pair> d_table;
+    cuda::device_buffer<cuda::cf32_pair> d_filter;
+};
+
+using row_kernel_maker = std::unique_ptr<row_kernel> (*)(int, const cf32*);
+
+template <std::size_t N>
+std::unique_ptr<row_kernel>
+first_row_kernel_of(const row_kernel_maker (&makers)[N], int length, const cf32* spectrum)
+{
+    for (const row_kernel_maker make : makers)
+        if (auto k = make(length, spectrum))
+            return k;
+    return nullptr;
+}
+
+//! The kernel for a length, for the current device; null where there is none. In files of
+//! their own, since they take minutes to compile.
+std::unique_ptr<row_kernel> make_fine_row_kernel(int length, const cf32* spectrum);
+std::unique_ptr<row_kernel> make_sample_row_kernel(int length, const cf32* spectrum);
 
 } // namespace kernel
 } // namespace sar
