@@ -5,6 +5,7 @@
 #include "../core/qa_tools.h"
 #include "radar_transceiver.h"
 #include "radar_transceiver_math.h"
+#include <algorithm>
 #include <deque>
 #include <functional>
 #include <map>
@@ -441,6 +442,34 @@ BOOST_AUTO_TEST_CASE(bursts_that_failed_are_pulses_that_were_not_sent)
     BOOST_TEST(t->status().late == late + 1);
     radio.write_codes = { { transceiver_radio::not_supported, {} } };
     BOOST_TEST(has(sentence_of([&] { run(*t, 20); }), "refuses a burst at a time"));
+}
+
+BOOST_AUTO_TEST_CASE(what_is_not_sent_is_told_with_its_samples)
+{
+    // a lead shorter than the reads: pulses pass before they can be handed over
+    scripted_radio radio;
+    radio.piece = 1500;
+    auto p = params_of();
+    p.lead_s = 1e-3;
+    const auto t = kernel::radar_transceiver::make(p, radio);
+    t->start(0);
+    std::int64_t u = 0;
+    std::vector<std::int64_t> told;
+    for (int i = 0; i < 20; ++i) {
+        const auto r = t->step(i * 1e-3, 1000, 1 << 30);
+        u += r.count;
+        for (const auto& [first, last] : t->not_sent())
+            for (std::int64_t n = first; n <= last; ++n)
+                told.push_back(n);
+        // every pulse among these samples is with the radio, or was told
+        std::vector<std::int64_t> known = told;
+        for (const auto& b : radio.bursts)
+            known.push_back((sample_at(*radio.rx_time_ns, *b.time_ns, fs) - 1000) / 1000);
+        for (std::int64_t n = 0; 1000 + n * 1000 < u; ++n)
+            BOOST_TEST(std::count(known.begin(), known.end(), n) == 1);
+    }
+    BOOST_TEST(!told.empty());
+    BOOST_TEST(!radio.bursts.empty());
 }
 
 BOOST_AUTO_TEST_CASE(a_cycle_is_written_once_and_whole)

@@ -64,6 +64,7 @@ private:
     }
     void start_receiver();
     void fill_cycle();
+    void skip_missed();
     void send_bursts();
     void send_stream();
     void count_pulse_as_not_sent(std::int64_t first, std::int64_t last);
@@ -271,19 +272,23 @@ void transceiver::count_pulse_as_not_sent(std::int64_t first, std::int64_t last)
     d_not_sent.emplace_back(first, last);
 }
 
+//! Pulses before the next sample that the radio was not given: it is too late for them.
+//! Told with the samples they would be in.
+void transceiver::skip_missed()
+{
+    const std::int64_t first = first_pulse_from(d_u, d_first_pulse, d_p.interval);
+    if (d_of_pulse > 0 || first <= d_pulse)
+        return;
+    count_pulse_as_not_sent(d_pulse, first - 1);
+    d_pulse = first;
+}
+
 //! Bursts up to lead_s ahead of what was received, as many as the radio takes.
 void transceiver::send_bursts()
 {
     if (!d_based || d_agree == 0) // two stamps that agree are a clock
         return;
     for (;;) {
-        if (d_of_pulse == 0) {
-            const std::int64_t first = first_pulse_from(d_u, d_first_pulse, d_p.interval);
-            if (first > d_pulse) { // too late for those
-                count_pulse_as_not_sent(d_pulse, first - 1);
-                d_pulse = first;
-            }
-        }
         const std::int64_t at = d_first_pulse + d_pulse * d_p.interval;
         if (d_of_pulse == 0 && at > d_u + d_lead)
             return;
@@ -549,6 +554,8 @@ transceiver::step(double host_s, long timeout_us, std::int64_t room)
     heed_stamp(r.time_ns);
     const std::int64_t u = d_u;
     d_u += r.count;
+    if (scheduled())
+        skip_missed();
     d_status.samples += r.count;
     if (r.count > room) {
         d_status.lost_samples += r.count;
