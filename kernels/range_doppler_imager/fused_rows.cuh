@@ -247,8 +247,7 @@ make_cells(const fused_rows_arguments& a, row_lines line, rcm::row row, int k, i
     }
     if constexpr (Grid == row_grid::fine_in_halves && Part == 0)
         return;
-    // what is not finite, or became so on the way, is in most of a row: all of it is
-    // zeros
+    // a row with a value that is not finite, or became so on the way, is zeros
     if (__syncthreads_or(sum - sum != 0.0f))
         for_frames(a, k, [&](cf32* zeros) {
             for (int n = t; n < cols; n += Threads)
@@ -256,7 +255,7 @@ make_cells(const fused_rows_arguments& a, row_lines line, rcm::row row, int k, i
         });
 }
 
-//! Zeros in front of a line and behind it: more than an interpolation has taps.
+//! Zeros in front of a line and behind it: as many as an interpolation has taps at most.
 constexpr int row_margin = 16;
 
 //! Values of shared memory that a row takes.

@@ -30,7 +30,7 @@ std::unique_ptr<row_kernel> make_fine_row_kernel(int length, const cf32* spectru
         row_kernel_of<block_shape<512, 20, 8, 8, 8>, fine, 1>::make,
         row_kernel_of<block_shape<256, 48, 16, 16>, halves, 1>::make,
         row_kernel_of<block_shape<512, 32, 16, 32>, halves, 1>::make,
-        row_kernel_of<block_shape<384, 24, 48, 16>, halves, 1>::make,
+        row_kernel_of<block_shape<384, 48, 24, 16>, halves, 1>::make,
     };
     return first_row_kernel_of(makers, length, spectrum);
 }

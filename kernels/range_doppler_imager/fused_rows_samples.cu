@@ -28,8 +28,8 @@ std::unique_ptr<row_kernel> make_sample_row_kernel(int length, const cf32* spect
         row_kernel_of<block_shape<384, 24, 16, 24>, samples, 1>::make,
         row_kernel_of<block_shape<512, 20, 8, 8, 8>, samples, 1>::make,
         row_kernel_of<block_shape<256, 48, 16, 16>, samples, 1>::make,
-        row_kernel_of<block_shape<512, 32, 32, 16>, samples, 1>::make,
-        row_kernel_of<block_shape<384, 16, 48, 24>, samples, 1>::make,
+        row_kernel_of<block_shape<512, 32, 16, 32>, samples, 1>::make,
+        row_kernel_of<block_shape<384, 48, 24, 16>, samples, 1>::make,
     };
     return first_row_kernel_of(makers, length, spectrum);
 }
