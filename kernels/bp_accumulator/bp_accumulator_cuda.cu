@@ -229,6 +229,11 @@ __global__ void __launch_bounds__(256) fold_kernel(const __grid_constant__ bp::s
         broken[chunk] = 1;
 }
 
+static_assert(sizeof(bp::scene) + sizeof(bp::folding) + sizeof(bp::chunk) +
+                      7 * sizeof(void*) <=
+                  4096,
+              "kernel parameters are limited to 4 KiB before CUDA 12.1");
+
 __device__ int pixels_of(const bp::scene& s, const bp::patch& t)
 {
     const int rows = min(t.rows(), s.rows - t.row);
