@@ -39,12 +39,21 @@ public:
             // code of an older architecture that was translated for this one has none
             if (!clusters || f.ptxVersion < 90)
                 return false;
-            if constexpr (Blocks > 8)
-                SAR_CUDA(cudaFuncSetAttribute(
-                    kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+            // devices that hold no cluster of this size answer with an error, or 0
+            if (Blocks > 8 &&
+                cudaFuncSetAttribute(kernel,
+                                     cudaFuncAttributeNonPortableClusterSizeAllowed,
+                                     1) != cudaSuccess) {
+                cudaGetLastError();
+                return false;
+            }
             cudaLaunchAttribute attribute;
             const cudaLaunchConfig_t config = config_of(Shape::width, attribute, nullptr);
-            SAR_CUDA(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config));
+            if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) !=
+                cudaSuccess) {
+                cudaGetLastError();
+                return false;
+            }
             return clusters > 0;
         }
         return true;
