@@ -58,7 +58,7 @@ if want sanitizer; then
         [qa_detect_gpu]='*'
         [qa_pulse_compression_gpu]='equals_cpu/_1:equals_cpu/_4:equals_cpu/_7:equals_cpu/_20:equals_cpu/_41:equals_cpu/_43:equals_cpu/_59:equals_cpu/_61:lines_that_are_not_finite'
         [qa_rcmc_gpu]='storage_and_in_place/_1:storage_and_in_place/_13:storage_and_in_place/_25:storage_and_in_place/_37:storage_and_in_place/_49:storage_and_in_place/_61:storage_and_in_place/_73:storage_and_in_place/_85:storage_and_in_place/_97:storage_and_in_place/_109:storage_and_in_place/_121:storage_and_in_place/_133:storage_and_in_place/_10:storage_and_in_place/_130:fused_lengths/_0:fused_lengths/_1:fused_lengths/_96:fused_lengths/_99:fused_lengths/_100:fused_lengths/_107:rows_that_are_not_finite:another_centroid:fixed_point_reads_lines_that_no_tile_holds'
-        [qa_column_fft_gpu]='equals_cpu/_3:equals_cpu/_5:equals_cpu/_10:kernels_equal_cpu/_0:kernels_equal_cpu/_9:kernels_equal_cpu/_16:kernels_equal_cpu/_20:widths_and_fillings/_3'
+        [qa_column_fft_gpu]='equals_cpu/_3:equals_cpu/_5:equals_cpu/_10:kernels_equal_cpu/_0:kernels_equal_cpu/_9:kernels_equal_cpu/_12:kernels_equal_cpu/_16:kernels_equal_cpu/_20:kernels_equal_cpu/_25'
         [qa_chirp_z_gpu]='equals_cpu/_1:equals_cpu/_4:equals_cpu/_20:equals_cpu_without_the_kernel/_1:there_and_back/_1'
         [qa_polar_format_imager_gpu]='bad_values:equals_cpu/_9'
         [qa_doppler_centroid_gpu]='points_equal_cpu/_0:bad_lines_equal_cpu:given_equals_cpu'

@@ -15,9 +15,10 @@ namespace sar {
  * in memory across. No transpose is made.
  *
  * forward: exp(-j 2 pi k n / rows); inverse: exp(+j ...); neither is scaled. On CUDA the
- * work is enqueued only. Lengths of 8, 9, 10, 12 and 16 x 2^k from 256 to 16384 go by one
- * kernel, where the device has the shared memory for it (8192 and more: clusters of
- * blocks); all others by cuFFT, in batches of columns whose workspace fits into memory.
+ * work is enqueued only. 32768 rows, and 8, 9, 10, 12 and 16 x 2^k from 256 to 16384, go
+ * by one kernel where the device has the shared memory, the clusters of blocks or the L2
+ * cache for it; all others by cuFFT, in batches of columns whose workspace fits into
+ * memory.
  * CPU: tiles of columns on all cores. An object belongs to one stage: plans are never
  * shared.
  */

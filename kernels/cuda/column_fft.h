@@ -155,8 +155,7 @@ struct column_values {
  * cluster.each(f) does f(column_values, thread, memory) for all threads;
  * memory.send(rank, place, v) writes into a block of the cluster, put and get into the
  * own one. cluster.started() comes before the first send, cluster.sent() after the last,
- * cluster.sync() is the barrier of a block. Factors are read before barriers, so that
- * the two are waited for at once.
+ * cluster.sync() is the barrier of a block.
  */
 template <typename Shape, int Blocks, typename Cluster>
 SAR_HD void column_tile(Cluster& cluster, const column_frame& f, int first_column)
@@ -168,6 +167,9 @@ SAR_HD void column_tile(Cluster& cluster, const column_frame& f, int first_colum
     static_assert(each_block * Blocks == first::radix, "radix 0 is shared by blocks");
     static_assert(last > 0);
 
+    // Factors are read before the barrier, so that both are waited for at once; not where
+    // the values leave no registers for them.
+    constexpr bool early = Shape::points < 20;
     const auto factors = [&](auto s, values& v, const column_thread& t) {
         constexpr int stage = s();
         for_column_butterflies<Shape, Blocks, stage>(t, [&](auto round, int j, int) {
@@ -207,7 +209,8 @@ SAR_HD void column_tile(Cluster& cluster, const column_frame& f, int first_colum
                        v.x[round() * first::radix + k()]);
             });
         });
-        factors(int_constant<1>{}, v, t);
+        if constexpr (early)
+            factors(int_constant<1>{}, v, t);
     });
     cluster.sent();
     static_for<last>([&](auto i) {
@@ -221,9 +224,11 @@ SAR_HD void column_tile(Cluster& cluster, const column_frame& f, int first_colum
                         m.get(place + k() * shape::stride);
                 });
             });
-            for_column_butterflies<Shape, Blocks, s>(t, [&](auto round, int, int) {
-                column_butterfly<Shape, s, round() * shape::radix>(
-                    v.x, v.w + round() * values::template factors<s>);
+            for_column_butterflies<Shape, Blocks, s>(t, [&](auto round, int j, int) {
+                cf32* w = v.w + round() * values::template factors<s>;
+                if constexpr (!early)
+                    read_factors<Shape, s>(w, j / shape::inner, f.table, Cluster::read);
+                column_butterfly<Shape, s, round() * shape::radix>(v.x, w);
             });
             if constexpr (s < last) {
                 for_column_butterflies<Shape, Blocks, s>(
@@ -234,7 +239,8 @@ SAR_HD void column_tile(Cluster& cluster, const column_frame& f, int first_colum
                                   v.x[round() * shape::radix + k()]);
                         });
                     });
-                factors(int_constant<s + 1>{}, v, t);
+                if constexpr (early)
+                    factors(int_constant<s + 1>{}, v, t);
             }
         });
         if constexpr (s < last)

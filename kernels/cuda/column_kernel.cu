@@ -39,12 +39,21 @@ public:
             // code of an older architecture that was translated for this one has none
             if (!clusters || f.ptxVersion < 90)
                 return false;
-            if constexpr (Blocks > 8)
-                SAR_CUDA(cudaFuncSetAttribute(
-                    kernel, cudaFuncAttributeNonPortableClusterSizeAllowed, 1));
+            // devices that hold no cluster of this size answer with an error, or 0
+            if (Blocks > 8 &&
+                cudaFuncSetAttribute(kernel,
+                                     cudaFuncAttributeNonPortableClusterSizeAllowed,
+                                     1) != cudaSuccess) {
+                cudaGetLastError();
+                return false;
+            }
             cudaLaunchAttribute attribute;
             const cudaLaunchConfig_t config = config_of(Shape::width, attribute, nullptr);
-            SAR_CUDA(cudaOccupancyMaxActiveClusters(&clusters, kernel, &config));
+            if (cudaOccupancyMaxActiveClusters(&clusters, kernel, &config) !=
+                cudaSuccess) {
+                cudaGetLastError();
+                return false;
+            }
             return clusters > 0;
         }
         return true;
@@ -206,28 +215,39 @@ std::unique_ptr<column_kernel> relay_if_it_fits(int rows, int cols)
 std::unique_ptr<column_kernel> column_kernel::make(int rows, int cols)
 {
     using maker = std::unique_ptr<column_kernel> (*)(int, int);
-    // the first that fits
+    // The first that fits: clusters, then one block, or the L2 cache for what no block
+    // holds.
     static constexpr maker makers[] = {
         tile_if_it_fits<1, 4, column_shape<16, 16, 16, 16>>,
         tile_if_it_fits<1, 3, column_shape<18, 16, 16, 18>>,
         tile_if_it_fits<1, 3, column_shape<20, 16, 16, 20>>,
         tile_if_it_fits<1, 2, column_shape<24, 16, 16, 24>>,
+        tile_if_it_fits<2, 4, column_shape<32, 16, 8, 8, 8>>,
         tile_if_it_fits<1, 2, column_shape<32, 16, 8, 8, 8>>,
         tile_if_it_fits<1, 2, column_shape<24, 16, 24, 24>>,
+        tile_if_it_fits<2, 3, column_shape<40, 16, 8, 8, 10>>,
         tile_if_it_fits<1, 3, column_shape<40, 8, 8, 8, 10>>,
+        tile_if_it_fits<1, 1, column_shape<48, 16, 16, 6, 8>>,
         tile_if_it_fits<1, 2, column_shape<48, 8, 16, 6, 8>>,
+        tile_if_it_fits<4, 4, column_shape<64, 16, 16, 8, 8>>,
         tile_if_it_fits<1, 2, column_shape<64, 8, 16, 8, 8>>,
-        // a cluster of blocks
         tile_if_it_fits<4, 3, column_shape<72, 16, 16, 8, 9>>,
+        tile_if_it_fits<1, 2, column_shape<72, 4, 16, 8, 9>>,
         tile_if_it_fits<4, 3, column_shape<80, 16, 16, 8, 10>>,
+        tile_if_it_fits<1, 2, column_shape<80, 4, 16, 8, 10>>,
         tile_if_it_fits<4, 2, column_shape<96, 16, 16, 8, 12>>,
+        tile_if_it_fits<1, 2, column_shape<96, 4, 16, 8, 12>>,
         tile_if_it_fits<8, 4, column_shape<128, 16, 16, 16, 8>>,
         tile_if_it_fits<8, 3, column_shape<144, 16, 16, 16, 9>>,
+        tile_if_it_fits<1, 1, column_shape<144, 4, 16, 16, 9>>,
         tile_if_it_fits<8, 3, column_shape<160, 16, 16, 16, 10>>,
+        tile_if_it_fits<1, 1, column_shape<160, 4, 16, 16, 10>>,
         tile_if_it_fits<16, 4, column_shape<192, 16, 16, 12, 16>>,
         tile_if_it_fits<8, 2, column_shape<192, 16, 16, 12, 16>>,
+        tile_if_it_fits<1, 1, column_shape<192, 4, 16, 12, 16>>,
         tile_if_it_fits<16, 4, column_shape<256, 16, 16, 16, 16>>,
         tile_if_it_fits<8, 2, column_shape<256, 16, 16, 16, 16>>,
+        tile_if_it_fits<1, 1, column_shape<256, 4, 16, 16, 16>>,
         tile_if_it_fits<16, 3, column_shape<288, 16, 16, 16, 18>>,
         tile_if_it_fits<8, 1, column_shape<288, 16, 16, 16, 18>>,
         tile_if_it_fits<16, 3, column_shape<320, 16, 16, 16, 20>>,
@@ -236,6 +256,7 @@ std::unique_ptr<column_kernel> column_kernel::make(int rows, int cols)
         tile_if_it_fits<8, 1, column_shape<384, 16, 16, 16, 24>>,
         tile_if_it_fits<16, 2, column_shape<512, 16, 16, 8, 8, 8>>,
         tile_if_it_fits<8, 2, column_shape<512, 8, 16, 8, 8, 8>>,
+        relay_if_it_fits<6, relay_shape<8, 16, 128, 8, 8, 16, 8>>,
         tile_if_it_fits<16, 3, column_shape<576, 8, 16, 9, 8, 8>>,
         tile_if_it_fits<8, 1, column_shape<576, 8, 16, 9, 8, 8>>,
         tile_if_it_fits<16, 3, column_shape<640, 8, 16, 10, 8, 8>>,
@@ -243,20 +264,9 @@ std::unique_ptr<column_kernel> column_kernel::make(int rows, int cols)
         tile_if_it_fits<16, 2, column_shape<768, 8, 16, 12, 8, 8>>,
         tile_if_it_fits<8, 1, column_shape<768, 8, 16, 12, 8, 8>>,
         tile_if_it_fits<16, 1, column_shape<512, 16, 32, 32, 16>>,
-        tile_if_it_fits<8, 1, column_shape<512, 8, 32, 32, 16>>,
-        // through the L2 cache
-        relay_if_it_fits<6, relay_shape<8, 16, 128, 8, 8, 16, 8>>,
         relay_if_it_fits<6, relay_shape<8, 16, 128, 16, 8, 16, 8>>,
+        tile_if_it_fits<8, 1, column_shape<512, 8, 32, 32, 16>>,
         relay_if_it_fits<3, relay_shape<16, 16, 256, 16, 8, 16, 16>>,
-        // one block where there are no clusters
-        tile_if_it_fits<1, 2, column_shape<72, 4, 16, 8, 9>>,
-        tile_if_it_fits<1, 2, column_shape<80, 4, 16, 8, 10>>,
-        tile_if_it_fits<1, 2, column_shape<96, 4, 16, 8, 12>>,
-        tile_if_it_fits<1, 2, column_shape<128, 4, 16, 16, 8>>,
-        tile_if_it_fits<1, 1, column_shape<144, 4, 16, 16, 9>>,
-        tile_if_it_fits<1, 1, column_shape<160, 4, 16, 16, 10>>,
-        tile_if_it_fits<1, 1, column_shape<192, 4, 16, 12, 16>>,
-        tile_if_it_fits<1, 1, column_shape<256, 4, 16, 16, 16>>,
     };
     for (const maker make : makers)
         if (auto kernel = make(rows, cols))
