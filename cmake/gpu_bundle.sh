@@ -23,13 +23,13 @@ top=$work/gr-sar-gpu
 site=/usr/lib/python3/dist-packages
 mkdir -p "$top"/{lib,bin,py/lib,py/site/gnuradio,tests,data,python/sar}
 
-# our own: library, module, recordings, and the tests that use a GPU (each holds all kernels,
-# so those of the CPU stay here)
-cp -L "$build"/lib/libgnuradio-sar.so* "$top/lib/"
+# our own: library, module, recordings, and the tests that use a GPU (those of the CPU
+# stay here)
+cp -a "$build"/lib/libgnuradio-sar.so* "$top/lib/"
 cp -rL "$build/test_modules/gnuradio/sar" "$top/py/site/gnuradio/"
 cp "$root"/python/sar/{conftest.py,qa_*.py} "$top/tests/"
 cp "$root"/python/sar/gr_sar "$top/python/sar/"
-cp -r "$root/docs" "$root/examples" "$top/"
+cp -r "$root/docs" "$root/examples" "$root/benchmarks" "$top/"
 find "$build/kernels" "$build/lib" -maxdepth 1 \( -name 'qa_*_gpu' -o -name qa_device_ring -o -name 'bench_*' \) -type f -executable -exec cp {} "$top/tests/" \;
 cp "$root"/cmake/gpu_check.sh "$top/check"
 cp "$root"/cmake/{cuda_trace.cc,gpu_trace_flowgraph.py} "$top/tests/"
@@ -56,10 +56,15 @@ done
 for m in pmt numpy PIL scipy tqdm pytest _pytest pluggy iniconfig packaging attr attrs; do
     [ -e "$site/$m" ] && cp -a "$site/$m" "$top/py/site/"
 done
+# of scipy what reads .mat and .wav and transforms; no toolkits of windows
+find "$top/py/site/scipy" -mindepth 1 -maxdepth 1 -type d ! -name io ! -name _lib ! -name fft ! -name sparse \
+    ! -name linalg ! -name special -exec rm -rf {} +
+find "$top/py/site" \( -name '*.pyx' -o -name '*.pxd' \) -delete
+rm -f "$top"/py/lib/*/lib-dynload/_tkinter* "$top"/lib/lib{tcl,tk,BLT,X11}*
 cp -a $site/py.py "$top/py/site/" 2>/dev/null || true
 find "$top/py" \( -name __pycache__ -o -name tests -o -name '*.pyi' -o -name '*.html' \) -prune -exec rm -rf {} +
 find "$top" \( -name '*.so*' -o -path '*/tests/*_*' ! -name '*.py' ! -name '*.cc' \) -type f -exec strip --strip-unneeded {} + 2>/dev/null || true
 mkdir -p "$out"
 tar cf - -C "$work" gr-sar-gpu |
-    xz --lzma2=preset=3,dict=256MiB >"$out/bundle.txz" # the tests hold the same kernels: seen once
+    xz --lzma2=preset=1,dict=64MiB >"$out/bundle.txz"
 ls -l "$out/bundle.txz"

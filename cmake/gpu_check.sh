@@ -61,6 +61,10 @@ if want sanitizer; then
         [qa_column_fft_gpu]='equals_cpu/_3:equals_cpu/_5:equals_cpu/_10'
         [qa_doppler_centroid_gpu]='points_equal_cpu/_0:bad_lines_equal_cpu:given_equals_cpu'
         [qa_range_doppler_imager_gpu]='equals_cpu/_6:equals_cpu_with_every_option/_0:equals_cpu_with_every_option/_7:equals_cpu_with_every_option/_15'
+        [qa_stolt_gpu]='equals_cpu/_0:equals_cpu/_9:equals_cpu/_20:both_geometries:sixteen_bits:a_bad_row_is_zeroed_and_counted:another_centroid'
+        [qa_chirp_scaling_gpu]='equals_cpu/_1:equals_cpu/_3:equals_cpu/_12:equals_cpu/_20:both_geometries:sixteen_bits:a_bad_row_is_zeroed_and_counted:another_centroid'
+        [qa_omega_k_imager_gpu]='equals_cpu/_6:equals_cpu/_7'
+        [qa_chirp_scaling_imager_gpu]='equals_cpu/_6:equals_cpu/_7'
         [qa_device_ring]='plumbing_blocks_do_what_the_scheduler_cannot:both_kinds_of_ring_are_used:history:whole_frames:end_of_stream_in_mid_batch'
     )
     for t in "${!cases[@]}"; do
@@ -75,9 +79,10 @@ if want sanitizer; then
     done
 fi
 if want bench; then
-    step bench_range_doppler "$top/tests/bench_range_doppler" cuda 1024 4096 8192 16384
-    step bench_fft "$top/tests/bench_fft"
-    cat "$results"/bench_*.log
+    # peers run in the host's own Python, which has torch or cupy, if any
+    SAR_PEER_LD_LIBRARY_PATH=${LD_LIBRARY_PATH:-} SAR_STEP_S=${SAR_BENCH_S:-200} step bench "$py" "$top/benchmarks/bench.py" --build "$top/tests" \
+        --device cuda --json "$results/bench.json"
+    cat "$results/bench.log"
 fi
 if want trace; then
     step build_trace env -u PYTHONHOME g++ -std=c++17 -O1 -shared -fPIC -I"$cuda/include" \

@@ -96,7 +96,8 @@ protected:
     /*!
      * \param lines            what the items of input 0 are, for messages
      * \param pulses_per_image 0: all until the stream ends
-     * \param hop              0: all; else a divisor of pulses_per_image
+     * \param hop              from image to image, a divisor of pulses_per_image; 0: one
+     *                         image
      */
     aperture_imager_impl(const std::string& lines,
                          int pulses_per_image,
@@ -198,7 +199,11 @@ private:
         d_pulses += n;
         d_new_pulses += n;
         d_in_hop = d_hop ? d_in_hop + n : 0;
-        if (d_hop && d_in_hop == d_hop) {
+        if (d_hop && d_in_hop == d_hop && d_pulses_per_image == 0) {
+            // the image grows: what there is so far, and on with the same sum
+            d_in_hop = 0;
+            begin_image(false);
+        } else if (d_hop && d_in_hop == d_hop) {
             d_advance = true;
             if (d_pulses >= static_cast<std::uint64_t>(d_pulses_per_image))
                 begin_image(true);
@@ -220,11 +225,11 @@ private:
                 sentence("none of the ",
                          d_pulses,
                          " pulses has a finite position; there is no image"));
-        if (d_new_pulses == 0) {
+        const bool complete = d_pulses_per_image == 0;
+        if (d_new_pulses == 0 && !complete) {
             d_state = state::finished;
             return;
         }
-        const bool complete = d_pulses_per_image == 0;
         if (!complete)
             this->d_logger->warn(
                 "the stream ended within an aperture: the last image has {:d} of {:d} "
@@ -293,7 +298,7 @@ private:
         };
         // the aperture in pulses of the stream, skipped ones included
         std::uint64_t aperture = d_pulses;
-        if (d_hop)
+        if (d_pulses_per_image)
             aperture =
                 std::min<std::uint64_t>(aperture, d_pulses_per_image - d_hop + d_in_hop);
         put("image", pmt::from_uint64(d_images));
@@ -315,7 +320,7 @@ private:
 
     const std::string d_port_names[3];
     const int d_pulses_per_image; // 0: all
-    const int d_hop;              // 0: all
+    const int d_hop;              // from image to image; 0: one image
 
     state d_state = state::collect;
     bool d_input_over = false;
@@ -328,7 +333,8 @@ private:
     std::atomic<std::uint64_t> d_images{ 0 };
 };
 
-//! Check pulses_per_image and hop of such a block. \return hop, never 0 with an aperture
+//! Check pulses_per_image, at least \p least, and hop of such a block. \return hop, never
+//! 0 with an aperture; with none an image that grows is given out each hop pulses
 inline int checked_hop(int pulses_per_image, int hop, int least)
 {
     require(pulses_per_image >= least,
@@ -337,13 +343,9 @@ inline int checked_hop(int pulses_per_image, int hop, int least)
             least == 0 ? "; expected 0 (all pulses until the stream ends) or more"
                        : "; expected 1 or more: the lines of an aperture");
     require(hop >= 0, "hop is ", hop, "; expected 0 (as pulses_per_image) or more");
-    require(pulses_per_image > 0 || hop == 0,
-            "hop is ",
-            hop,
-            " but pulses_per_image is 0 (all pulses); give both");
     if (hop == 0)
         hop = pulses_per_image;
-    require(hop == 0 || pulses_per_image % hop == 0,
+    require(pulses_per_image == 0 || pulses_per_image % hop == 0,
             "pulses_per_image is ",
             pulses_per_image,
             "; expected a multiple of hop, ",

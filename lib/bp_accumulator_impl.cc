@@ -22,7 +22,7 @@ bp_accumulator::sptr bp_accumulator::make(const acquisition& acq,
     p.interpolator = interpolation_from_name(interpolation);
     p.accuracy = kernel::accuracy_mode_from_name(accuracy);
     p.bistatic = bistatic;
-    p.slots = hop ? pulses_per_image / hop : 1;
+    p.slots = pulses_per_image ? pulses_per_image / hop : 1;
     return gnuradio::make_block_sptr<bp_accumulator_impl>(
         p, pulses_per_image, hop, choose_target(backend_from_name(backend), device));
 }

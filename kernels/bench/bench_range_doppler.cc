@@ -9,8 +9,11 @@
 // several runs of a whole frame, each from an idle device to an idle device, so that
 // launches count. Bytes: what the stage holds beside its input and output.
 
+#include "../azimuth_fft/azimuth_fft.h"
+#include "../azimuth_filter/azimuth_filter.h"
 #include "../core/errors.h"
 #include "../core/target_memory.h"
+#include "../pulse_compression/pulse_compression.h"
 #include "../range_doppler_imager/range_doppler_imager.h"
 #include <algorithm>
 #include <chrono>

@@ -32,11 +32,13 @@ BOOST_DATA_TEST_CASE(equals_cpu,
     device_space& space = cuda_device(0);
     device_values<cf32> in(space, raw);
     device_values<cf32> out(space, truth.size());
+    // one value alone is a sum in which nearly all cancels, of terms rounded apart
+    const double limit_db = samples * lines == 1 ? -90 : -100;
     for (int twice = 0; twice < 2; ++twice) { // plans and buffers are used again
         s->take(in.data(), 0, lines);
         s->form(lines);
         s->give(out.data(), 0, s->plan().frame().rows);
         s->next(0);
-        BOOST_TEST(difference_db(out.host(), truth) < -100);
+        BOOST_TEST(difference_db(out.host(), truth) < limit_db);
     }
 }

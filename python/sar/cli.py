@@ -607,7 +607,7 @@ def parser():
                    help="an image each N pulses (default: one of all)")
     g.add_argument("--hop", type=int, default=0, metavar="N",
                    help="with --pulses-per-image: pulses between images (default: N); rda: the images "
-                   "join to one strip")
+                   "join to one strip; bp without it: also the image so far, each N pulses")
     g.add_argument("--annotate", action="store_true", help="also write image_axes.png")
     g.add_argument("--no-swap-check", action="store_true",
                    help="do not try whether the conjugate (rda: or the other sign of the chirp "

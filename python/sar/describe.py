@@ -200,6 +200,9 @@ def text(d, rec):
                 if waveform != ASSUMED:
                     yield (f"  waveform {waveform}: " + (f"{', '.join(more)} in place of "
                            if more else "no ") + " and ".join(less))
+        if any(m["name"] == "samples" for m in d["missing"]):
+            yield ("  lines are cut from the first sample on, one PRI after the other; where a radio "
+                   "ran freely, the block pulse_framer finds its pulses")
     if "--positions" in d["command"] and "POSITIONS.csv" in d["command"]:
         yield ("no positions: a file of time_s or pulse, x_m, y_m, z_m (--positions), or for a "
                "straight flight its speed (--set effective_velocity_m_s=...)")

@@ -163,6 +163,23 @@ def test_sliding_aperture(scene, backend):
         assert error_db(image, direct(axis, grid, positions[first:end], TARGETS)) < -95
 
 
+@pytest.mark.parametrize("backend", backends())
+@pytest.mark.parametrize("pulses", [90, 120, 20])
+def test_growing_image(scene, backend, pulses):
+    """What there is so far, every hop pulses, and the whole when the stream ends, once."""
+    axis, positions, lines = scene
+    grid = sar.image_grid.centred(**GRID)
+    block, images, tags = focus(lines[:pulses], positions[:pulses], hop=40, accuracy="exact",
+                                interpolation="sinc16", backend=backend)
+    parts = list(range(40, pulses + 1, 40))
+    assert [(t["first_pulse"], t["pulses"], t["complete"]) for t in tags] == [
+        (0, n, False) for n in parts] + [(0, pulses, True)]
+    assert [t["image"] for t in tags] == list(range(len(parts) + 1))
+    for n, image in zip(parts + [pulses], images):
+        assert error_db(image, direct(axis, grid, positions[:n], TARGETS)) < -95
+    assert block.report()["pulses"] == pulses
+
+
 def test_jumping_aperture_and_a_last_incomplete_one(scene, capfd):
     axis, positions, lines = scene
     grid = sar.image_grid.centred(**GRID)
@@ -285,7 +302,7 @@ def test_parameters_are_checked():
                          (dict(accuracy="good"), "accuracy is 'good'"),
                          (dict(pulses_per_image=-1), "pulses_per_image is -1"),
                          (dict(pulses_per_image=100, hop=30), "multiple of hop"),
-                         (dict(hop=30), "hop is 30"),
+                         (dict(hop=-30), "hop is -30"),
                          (dict(backend="gpu"), "backend is 'gpu'"),
                          (dict(oversampling=10_000_000), "acq.samples * oversampling")):
         with pytest.raises(ValueError, match=None) as e:

@@ -1065,6 +1065,7 @@ def test_info_of_what_lacks_everything(tmp_path, kind, capsys):
                 "sar:slant_range_first_sample_m"):
         assert key in out, key
     assert ("sar:samples_per_pulse" in out) == (kind not in ("npy", "npy, Fortran", "ti"))
+    assert ("pulse_framer" in out) == ("sar:samples_per_pulse" in out)
     assert run("info", *args, "--json") == 0
     d = json.loads(capsys.readouterr().out)
     assert shlex.split(d["command"])[:2] == ["gr_sar", "focus"]

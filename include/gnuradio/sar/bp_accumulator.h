@@ -27,7 +27,9 @@ namespace sar {
  * complex; a tag sar_image on the first row of an image.
  *
  * An image comes out at the end of the stream, or every hop pulses over an aperture of
- * pulses_per_image. The last, incomplete aperture comes out too. Pulses whose position is
+ * pulses_per_image. The last, incomplete aperture comes out too. With hop alone the image
+ * grows: every hop pulses comes that of all pulses so far, marked as not complete, and
+ * at the end of the stream the complete one. Pulses whose position is
  * not finite are skipped and counted; pixels outside the swath get nothing and are
  * counted.
  */
@@ -47,7 +49,8 @@ public:
      *        expanded per 32 x 32 pixels; "auto": fast for those pulses whose proved
      * phase error stays below 0.01 rad \param pulses_per_image pulses in an aperture; 0:
      * all until the stream ends \param hop pulses from one image to the next, a divisor
-     * of pulses_per_image; 0: as many as pulses_per_image (apertures do not overlap)
+     * of pulses_per_image where that is given; 0: as many as pulses_per_image (apertures
+     * do not overlap)
      * \param bistatic take the receiver's positions from a third input
      * \param backend "auto", "cpu", "cuda" or "emulated"
      * \param device index of the GPU
