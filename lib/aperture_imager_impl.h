@@ -321,7 +321,7 @@ private:
 
     const std::string d_port_names[3];
     const int d_pulses_per_image; // 0: all
-    const int d_hop;              // 0: one image
+    const int d_hop;              // from image to image; 0: one image
 
     state d_state = state::collect;
     bool d_input_over = false;
@@ -334,7 +334,8 @@ private:
     std::atomic<std::uint64_t> d_images{ 0 };
 };
 
-//! Check pulses_per_image and hop of such a block. \return hop, never 0 with an aperture
+//! Check pulses_per_image, at least \p least, and hop of such a block. \return hop, never
+//! 0 with an aperture; with none an image that grows is given out each hop pulses
 inline int checked_hop(int pulses_per_image, int hop, int least)
 {
     require(pulses_per_image >= least,
