@@ -15,6 +15,7 @@
 #include "../core/constants.h"
 #include "../core/errors.h"
 #include "../core/parallel_for.h"
+#include "bench_rows.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -339,7 +340,15 @@ void bench(const compute_target& target, const geometry& q, int size, int pulses
                     same_db,
                     end_db,
                     report.phase_bound_rad);
+        bench::bench_row row{ "back-projection",
+                              "pulse-pixels",
+                              "gr-sar, " + to_string(m.how) + " " +
+                                  to_string(m.accuracy) + ", " + q.name,
+                              target.is_cuda() ? "cuda" : "cpu" };
+        row.error_db = same_db;
+        row.work = static_cast<double>(pixels) * used;
         if (same_db > m.same_db || end_db > m.end_db) {
+            bench::put_row(row);
             std::printf("error above %g and %g dB: no time\n", m.same_db, m.end_db);
             continue;
         }
@@ -353,6 +362,8 @@ void bench(const compute_target& target, const geometry& q, int size, int pulses
         }
         std::sort(ms.begin(), ms.end());
         const double t = ms[ms.size() / 2];
+        row.ms = t;
+        bench::put_row(row);
         std::printf("%9.2f ms (%.2f to %.2f)  %8.1f G pulse-pixels/s\n",
                     t,
                     ms.front(),
