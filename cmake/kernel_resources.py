@@ -8,7 +8,8 @@
 For each architecture in the library: registers a thread, bytes of stack (registers that did
 not fit, which must be 0), static shared memory, instructions, and instructions of the innermost
 loop that computes most, which for back-projection is divided by the pulse-pixels it makes.
-Numbers belong to one version of nvcc: with another only the stack is looked at.
+Numbers belong to one version of nvcc: with another only the stack is looked at. "stack_allowed" in
+the table names kernels that measured faster with a few bytes of stack than without.
 
 Needs cuobjdump and nvdisasm of the CUDA toolkit (or the wheels nvidia-cuda-cuobjdump and
 nvidia-cuda-nvdisasm); exits with 77, skipped, without them.
