@@ -155,7 +155,11 @@ __global__ void __launch_bounds__(Shape::threads / Blocks * Shape::width, MinBlo
     extern __shared__ __align__(128) unsigned char shared_bytes[];
     column_values<Shape> values;
     device_cluster<Shape, Blocks> cluster(values, shared_bytes);
-    column_tile<Shape, Blocks>(
+    // registers that MinBlocks leaves, against values, factors and addresses
+    constexpr int registers =
+        65536 / (Shape::threads / Blocks * Shape::width * MinBlocks) / 8 * 8;
+    constexpr bool early = sizeof(column_values<Shape>) / 4 + 16 <= registers;
+    column_tile<Shape, Blocks, early>(
         cluster, f, static_cast<int>(blockIdx.x) / Blocks * Shape::width);
 }
 

@@ -156,8 +156,11 @@ struct column_values {
  * memory.send(rank, place, v) writes into a block of the cluster, put and get into the
  * own one. cluster.started() comes before the first send, cluster.sent() after the last,
  * cluster.sync() is the barrier of a block.
+ *
+ * \tparam Early  factors are read before the barrier, so that both are waited for at
+ *                once; not where the values leave no registers for them
  */
-template <typename Shape, int Blocks, typename Cluster>
+template <typename Shape, int Blocks, bool Early, typename Cluster>
 SAR_HD void column_tile(Cluster& cluster, const column_frame& f, int first_column)
 {
     using values = column_values<Shape>;
@@ -167,9 +170,6 @@ SAR_HD void column_tile(Cluster& cluster, const column_frame& f, int first_colum
     static_assert(each_block * Blocks == first::radix, "radix 0 is shared by blocks");
     static_assert(last > 0);
 
-    // Factors are read before the barrier, so that both are waited for at once; not where
-    // the values leave no registers for them.
-    constexpr bool early = Shape::points < 20;
     const auto factors = [&](auto s, values& v, const column_thread& t) {
         constexpr int stage = s();
         for_column_butterflies<Shape, Blocks, stage>(t, [&](auto round, int j, int) {
@@ -209,7 +209,7 @@ SAR_HD void column_tile(Cluster& cluster, const column_frame& f, int first_colum
                        v.x[round() * first::radix + k()]);
             });
         });
-        if constexpr (early)
+        if constexpr (Early)
             factors(int_constant<1>{}, v, t);
     });
     cluster.sent();
@@ -226,7 +226,7 @@ SAR_HD void column_tile(Cluster& cluster, const column_frame& f, int first_colum
             });
             for_column_butterflies<Shape, Blocks, s>(t, [&](auto round, int j, int) {
                 cf32* w = v.w + round() * values::template factors<s>;
-                if constexpr (!early)
+                if constexpr (!Early)
                     read_factors<Shape, s>(w, j / shape::inner, f.table, Cluster::read);
                 column_butterfly<Shape, s, round() * shape::radix>(v.x, w);
             });
@@ -239,7 +239,7 @@ SAR_HD void column_tile(Cluster& cluster, const column_frame& f, int first_colum
                                   v.x[round() * shape::radix + k()]);
                         });
                     });
-                if constexpr (early)
+                if constexpr (Early)
                     factors(int_constant<s + 1>{}, v, t);
             }
         });

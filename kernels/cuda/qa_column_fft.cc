@@ -170,7 +170,7 @@ struct tile_of {
             double passes = 0;
             for (int column = 0; column < s.cols; column += Shape::width) {
                 played_cluster<Shape, Blocks> cluster;
-                column_tile<Shape, Blocks>(cluster, f, column);
+                column_tile<Shape, Blocks, (Sign < 0)>(cluster, f, column);
                 for (watched_memory& block : cluster.blocks) {
                     BOOST_TEST(block.races == 0);
                     block.count_conflicts();
