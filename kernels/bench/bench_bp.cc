@@ -242,7 +242,7 @@ struct mode {
     double share;           //!< of the pulses
 };
 
-void bench(const compute_target& target, const geometry& q, int size, int pulses)
+void measure(const compute_target& target, const geometry& q, int size, int pulses)
 {
     const experiment e = prepare(q, size, pulses);
     const std::vector<cf32> kinds = noise_lines(e.axis);
@@ -406,7 +406,7 @@ int main(int argc, char* argv[])
                geometry{ "770 km", 770e3, 0.7, 0.6, 0, 0.25 },
                geometry{ "1 km", 1e3, 0.1, 0.1, 0, 0.25 },
                geometry{ "100 m", 100, 0.05, 0.05, 0, 0.25 } })
-            bench(target, q, size, std::max(1, static_cast<int>(pulses * q.share)));
+            measure(target, q, size, std::max(1, static_cast<int>(pulses * q.share)));
         if (cuda)
             print_clocks("after");
         return 0;

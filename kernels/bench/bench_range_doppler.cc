@@ -128,7 +128,7 @@ double against_cpu(const range_doppler_imager_params& p,
     return 10 * std::log10(error / power);
 }
 
-void bench(const compute_target& target, int size, bool with_stages)
+void measure(const compute_target& target, int size, bool with_stages)
 {
     const acquisition acq = airborne(size);
     const std::size_t values = static_cast<std::size_t>(size) * size;
@@ -283,7 +283,7 @@ int main(int argc, char* argv[])
         for (const int size : sizes) {
             require(
                 size >= 16 && size <= 32768, "SIZE is ", size, "; expected 16 to 32768");
-            bench(target, size, with_stages);
+            measure(target, size, with_stages);
         }
         return 0;
     } catch (const std::exception& e) {
