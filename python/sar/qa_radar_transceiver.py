@@ -125,7 +125,16 @@ def is_off(args):
     radio = same_radio(args)
     for side in (SoapySDR.SOAPY_SDR_RX, SoapySDR.SOAPY_SDR_TX):
         radio.closeStream(radio.setupStream(side, SoapySDR.SOAPY_SDR_CF32, [0]))
-    return not radio.readGPIO("MAIN") & 6
+    # its clock stands while nobody reads, and what it was given before plays to its end
+    rx = radio.setupStream(SoapySDR.SOAPY_SDR_RX, SoapySDR.SOAPY_SDR_CF32, [0])
+    radio.activateStream(rx)
+    sends, some = [], np.zeros(PRI // 5, np.complex64)
+    for _ in range(1200):
+        radio.readStream(rx, [some], len(some))
+        sends.append(radio.readGPIO("MAIN") & 2)
+    radio.deactivateStream(rx)
+    radio.closeStream(rx)
+    return not any(sends[-100:]) and not radio.readGPIO("MAIN") & 4
 
 
 # ---- each way to transmit ---------------------------------------------------------------
