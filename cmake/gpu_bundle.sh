@@ -24,13 +24,13 @@ site=/usr/lib/python3/dist-packages
 mkdir -p "$top"/{lib,bin,py/lib,py/site/gnuradio,tests,data,python/sar}
 
 # our own: library, module, recordings, and the tests that use a GPU (those of the CPU
-# stay here)
+# stay here, and so do trials of kernels)
 cp -a "$build"/lib/libgnuradio-sar.so* "$top/lib/"
 cp -rL "$build/test_modules/gnuradio/sar" "$top/py/site/gnuradio/"
 cp "$root"/python/sar/{conftest.py,qa_*.py} "$top/tests/"
 cp "$root"/python/sar/gr_sar "$top/python/sar/"
 cp -r "$root/docs" "$root/examples" "$root/benchmarks" "$top/"
-find "$build/kernels" "$build/lib" -maxdepth 1 \( -name 'qa_*_gpu' -o -name qa_device_ring -o -name 'bench_*' \) -type f -executable -exec cp {} "$top/tests/" \;
+find "$build/kernels" "$build/lib" -maxdepth 1 \( -name 'qa_*_gpu' -o -name qa_device_ring -o -name 'bench_*' ! -name bench_rows ! -name 'bench_phase*' ! -name bench_chirp_z \) -type f -executable -exec cp {} "$top/tests/" \;
 cp "$root"/cmake/gpu_check.sh "$top/check"
 cp "$root"/cmake/{cuda_trace.cc,gpu_trace_flowgraph.py} "$top/tests/"
 rm -f "$top"/tests/qa_{grc,tutorials}.py # GRC does not travel, and tutorials need no GPU
