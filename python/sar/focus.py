@@ -87,6 +87,47 @@ def _require_blocks(*names):
             raise FocusError(f"this build of gr-sar has no block {name}")
 
 
+def report_of(rec, algorithm, former, stages, sink, moments, notes, **own):
+    """What report.json says of any image, and ``own``, what this algorithm alone has to say.
+
+    moments   time.perf_counter() of the call, of the flowgraph that was built, and of its end
+    """
+    begin, built, ended = moments
+    description = former.backend()
+    return {
+        "input": rec.paths,
+        "format": rec.kind,
+        "algorithm": algorithm,
+        "backend": description.split(":")[0].split(" ")[0],
+        "device": description,
+        "dropped_samples": rec.dropped_samples,
+        "timings_s": {"total": ended - begin, "set_up": built - begin, "run": ended - built,
+                      **{name: block.work_seconds() for name, block in stages
+                         if hasattr(block, "work_seconds")}},
+        "images": sink.images,
+        "image_file": sink.images[-1]["files"].get("npy"),
+        "used": plain(rec.used),
+        "notes": notes,
+        **own,
+    }
+
+
+def grid_report(rec, grid, image, formed, sink):
+    """What reports say of an image on a grid, for report_of(); ``formed``: of the block."""
+    return {
+        "grid": grid_dict(grid),
+        "skipped_pulses": formed["skipped_pulses"],
+        "pulses": formed["pulses"],
+        "range_bias_m": rec.acq.range_bias_m,
+        "clock_offset_s": rec.used.get("clock_offset_s", 0.0),
+        "lever_arm_m": rec.used.get("lever_arm_m", [0.0, 0.0, 0.0]),
+        "azimuth_window": rec.used.get("azimuth_window", "rect"),
+        "quality": image_figures(image, grid),
+        "geometry": geometry_dict(rec, sink.images[-1]),
+        "acquisition": plain(rec.acq.to_dict()),
+    }
+
+
 def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpolation=None,
           accuracy="auto", oversampling=0, backend="auto", device=0, pulses_per_image=0, hop=0,
           annotate=False, align_sweeps=False, progress=None):
@@ -162,42 +203,15 @@ def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpola
     if image is None:
         raise FocusError("the flowgraph ended without an image")
 
-    description = former.backend()
     formed = former.report()
-    report = {
-        "input": rec.paths,
-        "format": rec.kind,
-        "algorithm": "bp",
-        "backend": description.split(":")[0].split(" ")[0],
-        "device": description,
-        "accuracy": {"mode": accuracy, "used": formed["accuracy_used"],
-                     "phase_error_bound_rad": formed["phase_bound_rad"],
-                     "meaning": ACCURACY_TEXT[accuracy]},
-        "grid": grid_dict(grid),
-        "dropped_samples": rec.dropped_samples,
-        "outside_pixels": formed["outside_pixel_pulses"],
-        "skipped_pulses": formed["skipped_pulses"],
-        "non_finite_lines": compression.bad_lines(),
-        "pulses": formed["pulses"],
-        "timings_s": {"total": ended - begin, "set_up": built - begin, "run": ended - built,
-                      **{name: block.work_seconds() for name, block in stages
-                         if hasattr(block, "work_seconds")}},
-        "range_bias_m": rec.acq.range_bias_m,
-        "clock_offset_s": rec.used.get("clock_offset_s", 0.0),
-        "lever_arm_m": rec.used.get("lever_arm_m", [0.0, 0.0, 0.0]),
-        "window": window,
-        "azimuth_window": rec.used.get("azimuth_window", "rect"),
-        "interpolation": interpolation,
-        "oversampling": oversampling,
-        "quality": image_figures(image, grid),
-        "images": sink.images,
-        "image_file": sink.images[-1]["files"].get("npy"),
-        "geometry": geometry_dict(rec, sink.images[-1]),
-        "acquisition": plain(rec.acq.to_dict()),
-        "used": plain(rec.used),
-        "notes": list(rec.notes) + sweep_notes,
-    }
-    return image, report
+    return image, report_of(
+        rec, "bp", former, stages, sink, (begin, built, ended), list(rec.notes) + sweep_notes,
+        **grid_report(rec, grid, image, formed, sink),
+        accuracy={"mode": accuracy, "used": formed["accuracy_used"],
+                  "phase_error_bound_rad": formed["phase_bound_rad"],
+                  "meaning": ACCURACY_TEXT[accuracy]},
+        outside_pixels=formed["outside_pixel_pulses"], non_finite_lines=compression.bad_lines(),
+        window=window, interpolation=interpolation, oversampling=oversampling)
 
 
 # ---- range-Doppler ----------------------------------------------------------------------
@@ -464,42 +478,23 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
         quality.update(peak_pixel=[i, j], peak_position_m=list(grid.position(float(i), float(j))))
     quality["rows"] = [rows.start, rows.stop]
     quality["cols"] = [first, stop]
-    description = former.backend()
     bad = [block.bad_lines() for _, block in chain if hasattr(block, "bad_lines")]
-    report = {
-        "input": rec.paths,
-        "format": rec.kind,
-        "algorithm": algorithm,
-        "chain": "stages" if stages else "fused",
-        "backend": description.split(":")[0].split(" ")[0],
-        "device": description,
-        "grid": grid_dict(grid),
-        "doppler_centroid": {"hz": [float(v) for v in np.atleast_1d(used)], "from": centroid_from,
-                             "prfs": float(np.atleast_1d(used)[0]) / acq.prf_hz,
-                             "estimate": plain(estimate)},
-        "frame": {"lines": lines, "hop": hop, "fft_length": plan.frame.rows,
-                  "first_row": plan.frame.first_row, "output": output,
-                  "aperture_lines": plan.aperture_lines(azimuth_bandwidth_hz),
-                  "valid_rows": [valid_first, valid]},
-        "dropped_samples": rec.dropped_samples,
-        "non_finite_lines": max(bad) if bad else 0,
-        "pulses": said["pulses"],
-        "timings_s": {"total": ended - begin, "set_up": built - begin, "run": ended - built,
-                      **{name: block.work_seconds() for name, block in chain
-                         if hasattr(block, "work_seconds")}},
-        "range_bias_m": acq.range_bias_m,
-        "window": window,
-        "azimuth_window": azimuth_window,
-        "azimuth_bandwidth_hz": azimuth_bandwidth_hz,
-        "interpolation": interpolation,
-        "src": bool(src),
-        "looks": looks,
-        "storage": storage,
-        "oversampling": oversampling,
-        "quality": quality,
-        "images": sink.images,
-        "image_file": said["files"].get("npy"),
-        "geometry": {
+    return image, report_of(
+        rec, algorithm, former, chain, sink, (begin, built, ended), notes,
+        chain="stages" if stages else "fused",
+        grid=grid_dict(grid),
+        doppler_centroid={"hz": [float(v) for v in np.atleast_1d(used)], "from": centroid_from,
+                          "prfs": float(np.atleast_1d(used)[0]) / acq.prf_hz,
+                          "estimate": plain(estimate)},
+        frame={"lines": lines, "hop": hop, "fft_length": plan.frame.rows,
+               "first_row": plan.frame.first_row, "output": output,
+               "aperture_lines": plan.aperture_lines(azimuth_bandwidth_hz),
+               "valid_rows": [valid_first, valid]},
+        non_finite_lines=max(bad) if bad else 0, pulses=said["pulses"],
+        range_bias_m=acq.range_bias_m, window=window, azimuth_window=azimuth_window,
+        azimuth_bandwidth_hz=azimuth_bandwidth_hz, interpolation=interpolation, src=bool(src),
+        looks=looks, storage=storage, oversampling=oversampling, quality=quality,
+        geometry={
             "plane": "slant", "image": geometry,
             "carrier_hz": acq.centre_frequency_hz(), "bandwidth_hz": acq.bandwidth_hz(),
             "prf_hz": acq.prf_hz, "doppler_bandwidth_hz": azimuth_bandwidth_hz,
@@ -509,11 +504,7 @@ def range_doppler(rec, *, algorithm="rda", folder="", window="rect", azimuth_win
             "beam_doppler_hz": beam_doppler_hz(acq, rec.hints),
             "track_m": [plan.frame.velocity_m_s / acq.prf_hz * n for n in
                         (0.0, rec.num_pulses - 1.0)]},
-        "acquisition": plain(acq.to_dict()),
-        "used": plain(rec.used),
-        "notes": notes,
-    }
-    return image, report
+        acquisition=plain(acq.to_dict()))
 
 
 def focus_hint(rec, report, options):

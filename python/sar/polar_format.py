@@ -14,8 +14,8 @@ import time
 from gnuradio import gr
 
 from . import sar_python as _sar
-from .focus import (FocusError, _require_blocks, geometry_dict, grid_dict, image_figures, plain,
-                    replica_of, run_flowgraph)
+from .focus import (FocusError, _require_blocks, grid_report, replica_of, report_of,
+                    run_flowgraph)
 from .grids import phase_centres
 from .image_sink import image_sink
 from .recording_source import recording_source
@@ -61,7 +61,6 @@ def polar_format(rec, grid, *, folder="", window="rect", azimuth_window="rect",
     if image is None or not sink.images:
         raise FocusError("the flowgraph ended without an image")
 
-    description = former.backend()
     formed = former.report()
     phase, radius = formed["phase_error_rad"], formed["radius_m"]
     notes = list(rec.notes) + sweep_notes
@@ -73,37 +72,13 @@ def polar_format(rec, grid, *, folder="", window="rect", azimuth_window="rect",
     if phase > math.pi / 4:
         notes.append("the rim of the image is defocused: use a smaller grid, fewer pulses, or "
                      "back-projection")
-    report = {
-        "input": rec.paths,
-        "format": rec.kind,
-        "algorithm": "pfa",
-        "backend": description.split(":")[0].split(" ")[0],
-        "device": description,
-        "curvature": {"mode": curvature, "phase_error_rad": phase,
-                      "displacement_m": formed["displacement_m"],
-                      "radius_m": radius if math.isfinite(radius) else None,
-                      "aperture_rad": formed["aperture_rad"], "range_m": formed["range_m"]},
-        "grid": grid_dict(grid),
-        "dropped_samples": rec.dropped_samples,
-        "skipped_pulses": formed["skipped_pulses"],
-        "non_finite_lines": formed["bad_lines"],
-        "pulses": formed["pulses"],
-        "lattice": list(formed["lattice"]),
-        "timings_s": {"total": ended - begin, "set_up": built - begin, "run": ended - built,
-                      **{name: block.work_seconds() for name, block in stages
-                         if hasattr(block, "work_seconds")}},
-        "range_bias_m": rec.acq.range_bias_m,
-        "clock_offset_s": rec.used.get("clock_offset_s", 0.0),
-        "lever_arm_m": rec.used.get("lever_arm_m", [0.0, 0.0, 0.0]),
-        "window": window,
-        "azimuth_window": (azimuth_window if azimuth_window != "rect"
-                           else rec.used.get("azimuth_window", "rect")),
-        "quality": image_figures(image, grid),
-        "images": sink.images,
-        "image_file": sink.images[-1]["files"].get("npy"),
-        "geometry": geometry_dict(rec, sink.images[-1]),
-        "acquisition": plain(rec.acq.to_dict()),
-        "used": plain(rec.used),
-        "notes": notes,
-    }
-    return image, report
+    own = grid_report(rec, grid, image, formed, sink)
+    if azimuth_window != "rect":
+        own["azimuth_window"] = azimuth_window
+    return image, report_of(
+        rec, "pfa", former, stages, sink, (begin, built, ended), notes, **own,
+        curvature={"mode": curvature, "phase_error_rad": phase,
+                   "displacement_m": formed["displacement_m"],
+                   "radius_m": radius if math.isfinite(radius) else None,
+                   "aperture_rad": formed["aperture_rad"], "range_m": formed["range_m"]},
+        non_finite_lines=formed["bad_lines"], lattice=list(formed["lattice"]), window=window)
