@@ -54,7 +54,7 @@ bp_accumulator_impl::bp_accumulator_impl(const kernel::bp_accumulator_params& p,
 
 bool bp_accumulator_impl::stop()
 {
-    try {
+    say_at_end(d_logger, [&] {
         const kernel::bp_report r = report();
         d_logger->info("{:d} images; {:d} pulses, {:d} of them in fast mode; phase error "
                        "below {:.2g} rad",
@@ -73,9 +73,7 @@ bool bp_accumulator_impl::stop()
                 "for a pixel were left out",
                 r.non_finite,
                 kernel::bp::chunk_pulses);
-    } catch (const std::exception& e) {
-        d_logger->error("{:s}", e.what());
-    }
+    });
     return block::stop();
 }
 

@@ -123,13 +123,7 @@ bool chirp_z_impl::start()
 
 bool chirp_z_impl::stop()
 {
-    try {
-        if (const std::uint64_t n = bad_lines())
-            d_logger->warn("{:d} lines held samples that are not finite and were zeroed",
-                           n);
-    } catch (const std::exception& e) {
-        d_logger->error("{:s}", e.what());
-    }
+    say_at_end(d_logger, [this] { warn_of_zeroed(d_logger, bad_lines(), "lines"); });
     return sync_block::stop();
 }
 

@@ -79,7 +79,7 @@ bool detect_impl::start()
 
 bool detect_impl::stop()
 {
-    try {
+    say_at_end(d_logger, [&] {
         if (const int n = d_kernel->pending_rows())
             d_logger->warn(
                 "{:d} rows of an incomplete look at the end of the stream are left "
@@ -88,9 +88,7 @@ bool detect_impl::stop()
                 d_row_looks);
         if (const std::uint64_t n = bad_pixels())
             d_logger->warn("{:d} pixels were not finite", n);
-    } catch (const std::exception& e) {
-        d_logger->error("{:s}", e.what());
-    }
+    });
     return block::stop();
 }
 

@@ -31,16 +31,14 @@ public:
 
     bool stop() override
     {
-        try {
+        say_at_end(this->d_logger, [&] {
             this->d_logger->info("{:d} {:s}", d_done.load(), frames_are());
             if (const std::uint64_t n = this->bad_lines())
                 this->d_logger->warn(
                     "{:d} lines or rows held values that are not finite and {:s}",
                     n,
                     bad_lines_did());
-        } catch (const std::exception& e) {
-            this->d_logger->error("{:s}", e.what());
-        }
+        });
         return gr::block::stop();
     }
 

@@ -2,6 +2,8 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
+#include <exception>
 #include <gnuradio/block.h>
 #include <gnuradio/sar/stage.h>
 
@@ -28,6 +30,26 @@ int stage::guarded(gr::basic_block& self, Body&& body) noexcept
                      .count();
     ++d_work_calls;
     return result;
+}
+
+//! What a block says when the flowgraph ends. Counters of a device that has failed cannot
+//! be had: then that is said.
+template <typename Log, typename Body>
+void say_at_end(const Log& log, Body&& body) noexcept
+{
+    try {
+        body();
+    } catch (const std::exception& e) {
+        log->error("{:s}", e.what());
+    }
+}
+
+//! \p what: "lines", "rows"
+template <typename Log>
+void warn_of_zeroed(const Log& log, std::uint64_t n, const char* what)
+{
+    if (n)
+        log->warn("{:d} {:s} held values that are not finite and were zeroed", n, what);
 }
 
 } // namespace sar

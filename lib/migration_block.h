@@ -48,13 +48,8 @@ public:
 
     bool stop() override
     {
-        try {
-            if (const std::uint64_t n = bad_lines())
-                this->d_logger->warn(
-                    "{:d} rows held values that are not finite and were zeroed", n);
-        } catch (const std::exception& e) {
-            this->d_logger->error("{:s}", e.what());
-        }
+        say_at_end(this->d_logger,
+                   [this] { warn_of_zeroed(this->d_logger, bad_lines(), "rows"); });
         return gr::sync_block::stop();
     }
 

@@ -60,18 +60,14 @@ polar_format_imager_impl::polar_format_imager_impl(
 
 bool polar_format_imager_impl::stop()
 {
-    try {
+    say_at_end(d_logger, [&] {
         const kernel::polar_format_report r = report();
         d_logger->info("{:d} images of {:d} pulses", images(), r.pulses);
         if (r.skipped_pulses)
             d_logger->warn("{:d} pulses were skipped: their positions are not finite",
                            r.skipped_pulses);
-        if (r.bad_lines)
-            d_logger->warn("{:d} lines held values that are not finite and were zeroed",
-                           r.bad_lines);
-    } catch (const std::exception& e) {
-        d_logger->error("{:s}", e.what());
-    }
+        warn_of_zeroed(d_logger, r.bad_lines, "lines");
+    });
     return block::stop();
 }
 

@@ -107,11 +107,7 @@ bool pulse_framer_impl::start()
 
 bool pulse_framer_impl::stop()
 {
-    try {
-        sum_up();
-    } catch (const std::exception& e) {
-        d_logger->error("{:s}", e.what());
-    }
+    say_at_end(d_logger, [&] { sum_up(); });
     return gr::block::stop();
 }
 

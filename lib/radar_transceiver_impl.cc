@@ -234,7 +234,7 @@ void radar_transceiver_impl::stop_radio() noexcept
 bool radar_transceiver_impl::stop()
 {
     stop_radio();
-    try {
+    say_at_end(d_logger, [&] {
         sum_up();
         const transceiver_status s = radio_status();
         d_logger->info("{:s}: {:d} samples received, {:d} lost, {:d} overflows, {:d} "
@@ -245,9 +245,7 @@ bool radar_transceiver_impl::stop()
                        s.overflows + s.untold,
                        s.underflows,
                        s.late);
-    } catch (const std::exception& e) {
-        d_logger->error("{:s}", e.what());
-    }
+    });
     return gr::block::stop();
 }
 

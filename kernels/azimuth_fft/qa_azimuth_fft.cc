@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define BOOST_TEST_MODULE azimuth_fft
 #include "../core/constants.h"
+#include "../core/qa_noise.h"
 #include "azimuth_fft.h"
 #include <algorithm>
 #include <boost/test/data/test_case.hpp>
@@ -8,7 +9,6 @@
 #include <cmath>
 #include <complex>
 #include <limits>
-#include <random>
 #include <vector>
 
 using namespace gr::sar;
@@ -19,16 +19,6 @@ using complex_double = std::complex<double>;
 namespace {
 
 const compute_target cpu = choose_target(backend::cpu);
-
-std::vector<cf32> noise(std::size_t n, int seed = 5)
-{
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal;
-    std::vector<cf32> v(n);
-    for (cf32& x : v)
-        x = { normal(random), normal(random) };
-    return v;
-}
 
 azimuth_fft_params size(int lines, int rows, int cols)
 {

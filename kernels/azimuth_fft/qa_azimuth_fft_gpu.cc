@@ -8,7 +8,6 @@
 #include <boost/test/data/test_case.hpp>
 #include <cmath>
 #include <limits>
-#include <random>
 
 using namespace gr::sar;
 using namespace gr::sar::kernel;
@@ -20,16 +19,6 @@ namespace {
 const std::vector<int> frame_lines = { 1, 1, 5, 7, 100, 1200, 1201, 4099, 5999 };
 const std::vector<int> frame_rows = { 1, 8, 5, 7, 128, 1200, 1201, 4200, 5999 };
 const std::vector<int> frame_cols = { 1, 33, 1, 1201, 17, 800, 2311, 31, 2 };
-
-std::vector<cf32> noise(std::size_t n)
-{
-    std::mt19937 random(5);
-    std::normal_distribution<float> normal;
-    std::vector<cf32> v(n);
-    for (cf32& x : v)
-        x = { normal(random), normal(random) };
-    return v;
-}
 
 //! Stored lines as complex numbers.
 std::vector<cf32> loaded(const std::vector<char>& lines, line_storage s, int cols)

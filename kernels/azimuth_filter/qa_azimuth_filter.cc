@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define BOOST_TEST_MODULE azimuth_filter
 #include "../azimuth_fft/azimuth_fft.h"
+#include "../core/qa_noise.h"
 #include "azimuth_filter.h"
 #include <algorithm>
 #include <boost/test/data/test_case.hpp>
@@ -198,16 +199,6 @@ double difference(const std::vector<cf32>& a, const std::vector<cf32>& b)
         power += std::norm(value(b[i]));
     }
     return std::sqrt(error / power);
-}
-
-std::vector<cf32> noise(std::size_t n)
-{
-    std::mt19937 random(5);
-    std::normal_distribution<float> normal;
-    std::vector<cf32> v(n);
-    for (cf32& x : v)
-        x = { normal(random), normal(random) };
-    return v;
 }
 
 const std::vector<std::string> geometries = { "zero_doppler", "centroid" };

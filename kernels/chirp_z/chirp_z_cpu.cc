@@ -21,11 +21,6 @@ using complex_double = std::complex<double>;
 
 complex_double turn(double cycles) { return std::polar(1.0, 2 * pi * cycles); }
 
-cf32 to_cf32(complex_double v)
-{
-    return { static_cast<float>(v.real()), static_cast<float>(v.imag()) };
-}
-
 double sign_of(const chirp_z_params& p) { return p.inverse ? 1 : -1; }
 
 constexpr int most_samples = 1 << 23;

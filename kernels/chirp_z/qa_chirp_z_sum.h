@@ -3,22 +3,12 @@
 
 // What the tests of the chirp-Z transform share: noise, and the sum itself.
 
+#include "../core/qa_noise.h"
 #include "chirp_z.h"
 #include <complex>
-#include <random>
 
 namespace gr {
 namespace sar {
-
-inline std::vector<cf32> noise(std::size_t n, unsigned seed = 1)
-{
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal;
-    std::vector<cf32> v(n);
-    for (cf32& x : v)
-        x = { normal(random), normal(random) };
-    return v;
-}
 
 //! The definition in double, phases in long double.
 inline std::vector<cf32> direct_sum(const kernel::chirp_z_params& p,

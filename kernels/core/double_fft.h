@@ -2,6 +2,7 @@
 #pragma once
 
 #include "api.h"
+#include "cf32.h"
 #include <complex>
 #include <vector>
 
@@ -14,6 +15,12 @@ namespace sar {
  */
 SAR_KERNEL_API std::vector<std::complex<double>>
 double_fft(const std::vector<std::complex<double>>& x);
+
+//! Rounded once.
+inline cf32 to_cf32(std::complex<double> v)
+{
+    return { static_cast<float>(v.real()), static_cast<float>(v.imag()) };
+}
 
 } // namespace sar
 } // namespace gr

@@ -4,6 +4,7 @@
 // What the C++ tests share. Include after Boost.Test (or gpu_test.h, which brings it).
 
 #include "cf32.h"
+#include "qa_noise.h"
 #include <cmath>
 #include <exception>
 #include <functional>

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define BOOST_TEST_MODULE detect
+#include "../core/qa_noise.h"
 #include "detect.h"
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
 #include <cmath>
 #include <limits>
-#include <random>
 #include <vector>
 
 using namespace gr::sar;
@@ -15,16 +15,6 @@ namespace data = boost::unit_test::data;
 namespace {
 
 const compute_target cpu = choose_target(backend::cpu);
-
-std::vector<cf32> noise(std::size_t n)
-{
-    std::mt19937 random(3);
-    std::normal_distribution<float> normal;
-    std::vector<cf32> v(n);
-    for (cf32& x : v)
-        x = { normal(random), normal(random) };
-    return v;
-}
 
 std::vector<float> run(detect& d, const std::vector<cf32>& in, bool end = true)
 {

@@ -163,6 +163,7 @@ pfa::surface fit_surface(const std::array<double, nodes * nodes>& values)
 //! One pulse as seen from the middle of the grid.
 struct sight {
     vec3 tx, rx;   //!< relative to the middle
+    vec3 gradient; //!< of the range
     bool bistatic; //!< false: rx is tx
     double range;  //!< R, m
     double row;    //!< gradient of the range along the axes of the grid
@@ -267,12 +268,12 @@ polar_format_plan::polar_format_plan(const polar_format_imager_params& params,
                 n,
                 " lies in the middle of the grid; expected it far away");
         s.range = 0.5 * (a + b);
-        const vec3 gradient = -0.5 / a * s.tx + -0.5 / b * s.rx;
-        s.row = dot(gradient, grid->row_axis);
-        s.col = dot(gradient, grid->col_axis);
+        s.gradient = -0.5 / a * s.tx + -0.5 / b * s.rx;
+        s.row = dot(s.gradient, grid->row_axis);
+        s.col = dot(s.gradient, grid->col_axis);
         s.weight = window[n] / sum;
         s.line = lines[n];
-        ahead = ahead + s.weight * gradient;
+        ahead = ahead + s.weight * s.gradient;
         double offset = axis.range_bias_m;
         if (axis.range_from == range_reference::point)
             offset -= 0.5 * (length(axis.reference_point_m - tx) +
@@ -428,8 +429,7 @@ polar_format_plan::polar_format_plan(const polar_format_imager_params& params,
         const double a = sights[n].row / s.cell_row;
         const double b = sights[n].col / s.cell_col;
         const double forward = a * s.ahead_row + b * s.ahead_col;
-        const vec3 g = -0.5 / length(sights[n].tx) * sights[n].tx +
-                       -0.5 / length(sights[n].rx) * sights[n].rx;
+        const vec3 g = sights[n].gradient;
         const double angle = std::acos(std::clamp(dot(g, mean) / length(g), -1.0, 1.0));
         require(
             forward > 0 && angle < 75 * pi / 180,
@@ -468,8 +468,7 @@ polar_format_plan::polar_format_plan(const polar_format_imager_params& params,
                 cycles,
                 " times smaller");
         const auto unit = [](const sight& g) {
-            const vec3 v = (1 / length(g.tx)) * g.tx + (1 / length(g.rx)) * g.rx;
-            return (1 / length(v)) * v;
+            return (1 / length(g.gradient)) * g.gradient;
         };
         figures.aperture_rad =
             2 * std::asin(std::min(1.0, 0.5 * length(unit(first) - unit(last))));
@@ -534,6 +533,9 @@ std::size_t store_of(const polar_format_imager_params& p)
             p.slots,
             "; expected a divisor of pulses, ",
             p.pulses);
+    require(p.acq->sweep == sweep_shape::sawtooth,
+            "sweep of acq is 'triangle'; expected 'sawtooth': polar format does not know "
+            "which of its lines are the way back, use back-projection");
     return static_cast<std::size_t>(p.pulses) * samples_of(p.acq);
 }
 
@@ -714,7 +716,8 @@ protected:
         }
         if (!d_columns || d_rows_of != s.rows || d_cols_of != s.cols) {
             d_columns = column_fft::make(s.rows, s.cols, compute_target());
-            d_rows.clear();
+            if (d_cols_of != s.cols)
+                d_rows.clear();
             d_rows_of = s.rows;
             d_cols_of = s.cols;
         }

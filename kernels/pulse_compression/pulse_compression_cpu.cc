@@ -25,11 +25,6 @@ complex_double turn(double cycles)
     return { std::cos(a), std::sin(a) };
 }
 
-cf32 to_cf32(complex_double v)
-{
-    return { static_cast<float>(v.real()), static_cast<float>(v.imag()) };
-}
-
 //! A pulse at the sampling instants: sample i is at (first + i) / fs from the reference.
 struct sampled_pulse {
     int first = 0;
@@ -317,12 +312,16 @@ private:
         for (int j = 0; j < d_shape.padded; ++j)
             bins[j] = frequency_bin(d_shape, from, d_filter.data(), j);
         w.inverse.execute();
-        const cf32* y = as_cf32(w.inverse.get_outbuf());
+        const gr_complex* y = w.inverse.get_outbuf();
+        gr_complex* out = as_gr(to);
+        // as without_residual_video()
         if (d_deskew.empty())
-            std::copy(y, y + samples_out(), to);
+            std::copy(y, y + samples_out(), out);
+        else if (way_back)
+            volk_32fc_x2_multiply_conjugate_32fc(
+                out, y, as_gr(d_deskew.data()), samples_out());
         else
-            for (int m = 0; m < samples_out(); ++m)
-                to[m] = without_residual_video(y[m], d_deskew[m], way_back);
+            volk_32fc_x2_multiply_32fc(out, y, as_gr(d_deskew.data()), samples_out());
     }
 
     std::vector<std::unique_ptr<worker>> d_workers; // one a thread, made when it runs

@@ -10,7 +10,6 @@
 #include <complex>
 #include <functional>
 #include <limits>
-#include <random>
 
 namespace gr {
 namespace sar {
@@ -86,16 +85,6 @@ std::vector<cf32> pulsed_line(const acquisition_fields& f,
     for (const cd v : s)
         line.push_back(to_cf32(v));
     return line;
-}
-
-std::vector<cf32> noise(std::size_t n, unsigned seed = 1)
-{
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal;
-    std::vector<cf32> v(n);
-    for (cf32& x : v)
-        x = { normal(random), normal(random) };
-    return v;
 }
 
 std::vector<cd> compress(pulse_compression& pc, const std::vector<cf32>& raw)

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #define BOOST_TEST_MODULE pulse_compression_gpu
+#include "../core/qa_noise.h"
 #include "../cuda/gpu_test.h"
 #include "pulse_compression.h"
 #include <boost/test/data/test_case.hpp>
 #include <cmath>
 #include <complex>
 #include <limits>
-#include <random>
 
 using namespace gr::sar;
 using gr::sar::gpu_test::device_values;
@@ -15,16 +15,6 @@ using gr::sar::kernel::pulse_compression_params;
 namespace data = boost::unit_test::data;
 
 namespace {
-
-std::vector<cf32> noise(std::size_t n, unsigned seed = 1)
-{
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal;
-    std::vector<cf32> v(n);
-    for (cf32& x : v)
-        x = { normal(random), normal(random) };
-    return v;
-}
 
 acquisition_fields fields_of(waveform w, int samples)
 {

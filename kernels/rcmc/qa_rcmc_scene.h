@@ -3,10 +3,10 @@
 
 // What the tests of rcmc on CPU and GPU share.
 
+#include "../core/qa_noise.h"
 #include "rcmc.h"
 #include <cmath>
 #include <complex>
-#include <random>
 #include <vector>
 
 namespace gr {
@@ -46,16 +46,6 @@ inline double difference_db(const std::vector<cd>& x, const std::vector<cd>& tru
         power += std::norm(truth[i]);
     }
     return 10 * std::log10(error / (power + 1e-300) + 1e-30);
-}
-
-inline std::vector<cf32> noise(std::size_t n, unsigned seed = 1)
-{
-    std::mt19937 random(seed);
-    std::normal_distribution<float> normal;
-    std::vector<cf32> v(n);
-    for (cf32& x : v)
-        x = { normal(random), normal(random) };
-    return v;
 }
 
 //! X band from an aeroplane, 8 km: 150 MHz fill 80 % of the sampling rate.

@@ -80,14 +80,12 @@ bool stolt::derive()
                                             : line_fft_length(static_cast<int>(needed));
     s.padded = 2 * s.length;
     const double sampling_hz = speed_of_light / (2 * f.spacing_m);
-    const double cell_m =
-        closest_range(f, 1) - closest_range(f, 0); // of closest range, of a cell
+    const mapped_band band = mapped_band_of(d_plan);
     s.bin_hz = sampling_hz / s.padded;
-    s.step_hz = speed_of_light / (2 * cell_m) / s.length;
+    s.step_hz = band.cells_hz / s.length;
     s.delay_s = 2 * (f.line_first_m - f.bias_m) / speed_of_light;
     s.reference_s = 2 * closest_range(f, f.cols / 2) / speed_of_light;
 
-    const mapped_band band = mapped_band_of(d_plan);
     require(band.needed_hz <= band.cells_hz,
             "oversampling is ",
             d_params.geometry.oversampling,
