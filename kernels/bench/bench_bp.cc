@@ -13,8 +13,11 @@
 
 #include "../bp_accumulator/bp_accumulator.h"
 #include "../core/constants.h"
+#include "../core/double_fft.h"
 #include "../core/errors.h"
 #include "../core/parallel_for.h"
+#include "../core/target_memory.h"
+#include "bench_host.h"
 #include "bench_rows.h"
 #include <algorithm>
 #include <chrono>
@@ -22,7 +25,6 @@
 #include <complex>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <random>
 #include <string>
 #include <vector>
@@ -43,81 +45,6 @@ struct geometry {
     double share; //!< of the pulses
 };
 
-//! Values in the memory of a target.
-class memory
-{
-public:
-    memory(std::size_t values, const compute_target& target) : d_space(target.space)
-    {
-        if (target.is_cuda()) {
-            const std::size_t unit =
-                std::max<std::size_t>(target.space->device_granularity(), 4096);
-            const std::size_t bytes = (values * sizeof(cf32) + unit - 1) / unit * unit;
-            d_ring = target.space->make_device_ring(
-                bytes, target.space->device_granularity() > 0);
-        } else {
-            d_host.resize(values);
-        }
-    }
-    cf32* data()
-    {
-        return d_ring ? reinterpret_cast<cf32*>(d_ring->base) : d_host.data();
-    }
-    void write(std::size_t at, const cf32* from, std::size_t values)
-    {
-        if (d_ring)
-            d_space->copy(
-                data() + at, from, values * sizeof(cf32), device_space::lane::upload);
-        else
-            std::copy_n(from, values, data() + at);
-    }
-    void read(std::size_t at, cf32* to, std::size_t values)
-    {
-        if (d_ring)
-            d_space->copy(
-                to, data() + at, values * sizeof(cf32), device_space::lane::download);
-        else
-            std::copy_n(data() + at, values, to);
-    }
-
-private:
-    device_space* d_space;
-    std::unique_ptr<ring_memory> d_ring;
-    std::vector<cf32> d_host;
-};
-
-void idle(const compute_target& t)
-{
-    if (t.space)
-        t.space->synchronize();
-}
-
-//! In place, length a power of two.
-void inverse_fft(std::vector<complex>& x)
-{
-    const std::size_t n = x.size();
-    for (std::size_t i = 1, j = 0; i < n; ++i) {
-        std::size_t bit = n >> 1;
-        for (; j & bit; bit >>= 1)
-            j ^= bit;
-        j ^= bit;
-        if (i < j)
-            std::swap(x[i], x[j]);
-    }
-    for (std::size_t half = 1; half < n; half *= 2) {
-        std::vector<complex> w(half);
-        for (std::size_t k = 0; k < half; ++k)
-            w[k] = std::polar(1.0, pi * k / half);
-        for (std::size_t i = 0; i < n; i += 2 * half)
-            for (std::size_t k = 0; k < half; ++k) {
-                const complex a = x[i + k];
-                const complex b = x[i + k + half] * w[k];
-                x[i + k] = a + b;
-                x[i + k + half] = a - b;
-            }
-    }
-}
-
 //! Noise that fills the occupied band evenly.
 std::vector<cf32> noise_lines(const range_axis& axis)
 {
@@ -132,7 +59,7 @@ std::vector<cf32> noise_lines(const range_axis& axis)
         std::vector<complex> x(n);
         for (long k = -edge; k <= edge; ++k)
             x[(k + n) % n] = { normal(random), normal(random) };
-        inverse_fft(x);
+        x = double_fft(x);
         const double scale = 1 / std::sqrt(4.0 * edge + 2);
         for (int m = 0; m < axis.samples; ++m)
             lines[static_cast<std::size_t>(line) * axis.samples + m] = {
@@ -247,12 +174,15 @@ void measure(const compute_target& target, const geometry& q, int size, int puls
     const experiment e = prepare(q, size, pulses);
     const std::vector<cf32> kinds = noise_lines(e.axis);
     const std::size_t samples = e.axis.samples;
-    memory lines(samples * pulses, target);
+    target_memory lines(samples * pulses, target);
     for (int n = 0; n < pulses; ++n)
-        lines.write(n * samples, kinds.data() + n % kinds_of_lines * samples, samples);
+        bench::write(target,
+                     lines.data() + n * samples,
+                     kinds.data() + n % kinds_of_lines * samples,
+                     samples);
     const std::size_t pixels = static_cast<std::size_t>(size) * size;
-    memory out(pixels, target);
-    idle(target);
+    target_memory out(pixels, target);
+    bench::idle(target);
     std::printf("%s: %d x %d pixels of %g m, %d pulses, lines of %zu samples\n",
                 q.name,
                 size,
@@ -290,12 +220,12 @@ void measure(const compute_target& target, const geometry& q, int size, int puls
             b->reset();
             b->add(lines.data(), e.tx.data(), nullptr, used);
             b->write_rows(out.data(), 0, size);
-            idle(target);
+            bench::idle(target);
         };
         image();
         const bp_report report = b->report();
-        out.read(0, host.data(), pixels);
-        idle(target);
+        bench::read(target, host.data(), out.data(), pixels);
+        bench::idle(target);
 
         std::vector<complex> got(where.size()), same(where.size()), end(where.size());
         parallel_for(static_cast<int>(where.size()), [&](int k, int) {

@@ -463,7 +463,7 @@ int main(int argc, char** argv)
         std::sort(sizes.begin(), sizes.end());
         sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
         for (const int rows : sizes)
-            // frames of 2^24 values; from 4096 on square ones as the goals have them
+            // frames of 2^24 values; from 4096 to 16384 rows square ones
             run_size(rows,
                      rows >= 4096 && rows <= 16384 ? rows : (1 << 24) / rows / 16 * 16,
                      only,

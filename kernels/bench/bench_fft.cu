@@ -469,7 +469,7 @@ int main(int argc, char** argv)
         sizes.erase(std::unique(sizes.begin(), sizes.end()), sizes.end());
         const char* only = argc > 1 ? argv[1] : nullptr;
         for (const int size : sizes) {
-            // frames of 2^24 values; 8192 and 16384 square as the goals have them
+            // frames of 2^24 values; 8192 and 16384 square
             const int lines =
                 size == 8192 || size == 16384 ? size : (1 << 24) / size / 8 * 8;
             run_size(size, size, lines, only, clocks);

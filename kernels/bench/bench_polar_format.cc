@@ -139,47 +139,24 @@ double error_of(const spotlight& s, const std::vector<cf32>& image)
     return worst;
 }
 
-void bench(const compute_target& target, int size)
+void measure(const compute_target& target, int size)
 {
     const spotlight s = scene_of(size);
     const std::size_t values = static_cast<std::size_t>(size) * size;
     const std::vector<cf32> raw = raw_lines(s);
     target_memory in(values, target);
     target_memory out(values, target);
-    const auto idle = [&] {
-        if (target.is_cuda())
-            target.space->synchronize();
-    };
     const auto fetch = [&] {
-        idle();
-        if (!target.is_cuda())
-            return std::vector<cf32>(out.data(), out.data() + values);
         std::vector<cf32> host(values);
-        target.space->copy(
-            host.data(), out.data(), values * sizeof(cf32), device_space::lane::download);
-        target.space->synchronize();
+        bench::idle(target);
+        bench::read(target, host.data(), out.data(), values);
+        bench::idle(target);
         return host;
     };
-    if (target.is_cuda()) {
-        target.space->copy(
-            in.data(), raw.data(), values * sizeof(cf32), device_space::lane::upload);
-        idle();
-    } else {
-        std::copy(raw.begin(), raw.end(), in.data());
-    }
+    bench::write(target, in.data(), raw.data(), values);
+    bench::idle(target);
     const auto time = [&](const std::function<void()>& work, int runs) {
-        std::vector<double> ms;
-        for (int i = 0; i < runs; ++i) {
-            idle();
-            const auto begin = clock_type::now();
-            work();
-            idle();
-            ms.push_back(
-                std::chrono::duration<double, std::milli>(clock_type::now() - begin)
-                    .count());
-        }
-        std::sort(ms.begin(), ms.end());
-        return ms[ms.size() / 2];
+        return bench::median_ms(target, runs, work);
     };
     const int runs = target.is_cuda() ? 7 : 1;
 
@@ -206,6 +183,7 @@ void bench(const compute_target& target, int size)
             add();
         },
         runs);
+    image(); // forms it: what follows only reads
     const double read = time(image, runs);
     const double all = time(
         [&] {
@@ -256,7 +234,7 @@ int main(int argc, char* argv[])
         for (const int size : sizes) {
             require(
                 size >= 64 && size <= 8192, "SIZE is ", size, "; expected 64 to 8192");
-            bench(target, size);
+            measure(target, size);
         }
         return 0;
     } catch (const std::exception& e) {

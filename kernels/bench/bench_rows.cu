@@ -12,6 +12,7 @@
 #include "../core/errors.h"
 #include "../core/target_memory.h"
 #include "../range_doppler_imager/fused_rows.h"
+#include "bench_host.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>
@@ -25,20 +26,6 @@ using namespace gr::sar;
 using namespace gr::sar::kernel;
 
 namespace {
-
-acquisition airborne(int samples)
-{
-    acquisition_fields f;
-    f.samples = samples;
-    f.carrier_hz = 9.6e9;
-    f.sample_rate_hz = 180e6;
-    f.pulse_length_s = samples / 8 / 180e6;
-    f.chirp_rate_hz_per_s = 150e6 / f.pulse_length_s;
-    f.prf_hz = 600;
-    f.slant_range_first_m = 10e3;
-    f.effective_velocity_m_s = 100;
-    return acquisition(f);
-}
 
 //! Median of \p runs times of \p launches calls one behind the other, ms a call.
 double time_of(const compute_target& target, const std::function<void()>& work)
@@ -87,9 +74,12 @@ double difference_db(const compute_target& target, const cf32* a, const cf32* b,
     return 10 * std::log10(error / power);
 }
 
-void bench(const compute_target& target, int size, migration_interpolation how, bool src)
+void measure(const compute_target& target,
+             int size,
+             migration_interpolation how,
+             bool src)
 {
-    const acquisition acq = airborne(size);
+    const acquisition acq = bench::airborne(size);
     const range_doppler_params geometry = { acq, 1, size, size };
     const int batch = std::max(1, (8 << 20) / (size * 8));
     const auto compression = pulse_compression::make({ acq, 1, {}, {}, batch }, target);
@@ -166,7 +156,7 @@ int main(int argc, char* argv[])
                                     migration_interpolation::sinc8,
                                     migration_interpolation::linear })
                 for (const bool src : { true, false })
-                    bench(target, size, how, src);
+                    measure(target, size, how, src);
         }
         return 0;
     } catch (const std::exception& e) {

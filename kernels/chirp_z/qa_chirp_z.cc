@@ -3,6 +3,7 @@
 #include "../core/constants.h"
 #include "../core/double_fft.h"
 #include "../core/window.h"
+#include "../image_quality/image_quality.h"
 #include "chirp_z.h"
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
@@ -155,12 +156,8 @@ BOOST_AUTO_TEST_CASE(phases_hold_at_a_million_samples)
 // The image of a point from its spectrum, sampled 32 times a cell around the peak: width,
 // side lobe and place are those of theory.
 BOOST_DATA_TEST_CASE(zoomed_point_has_width_and_side_lobe_of_theory,
-                     data::make({ "rect", "hamming", "taylor(4, 35)" }) ^
-                         data::make({ -13.26, -42.7, -35.2 }) ^
-                         data::make({ 0.02, 0.5, 0.5 }),
-                     weighting,
-                     side_lobe_db,
-                     tolerance_db)
+                     data::make({ "rect", "hamming", "taylor(4, 35)" }),
+                     weighting)
 {
     const int band = 1001;         // samples of the spectrum
     const double place = 123.4567; // cells, of the point
@@ -211,7 +208,8 @@ BOOST_DATA_TEST_CASE(zoomed_point_has_width_and_side_lobe_of_theory,
         for (; i >= 0 && i < p.samples_out; i += way)
             lobe = std::max(lobe, size[i]);
     }
-    BOOST_TEST(std::abs(20 * std::log10(lobe / size[top]) - side_lobe_db) < tolerance_db);
+    const double theory_db = theory_of(w, place - 113, 133 - place).pslr_db;
+    BOOST_TEST(std::abs(20 * std::log10(lobe / size[top]) - theory_db) < 0.05);
 }
 
 BOOST_AUTO_TEST_CASE(lines_that_are_not_finite_become_zeros)

@@ -3,6 +3,7 @@
 
 // What the tests of the chirp-Z transform share: noise, and the sum itself.
 
+#include "../core/constants.h"
 #include "../core/qa_noise.h"
 #include "chirp_z.h"
 #include <complex>
@@ -22,8 +23,7 @@ inline std::vector<cf32> direct_sum(const kernel::chirp_z_params& p,
             for (int n = 0; n < p.samples_in; ++n) {
                 const long double cycles =
                     (n - static_cast<long double>(p.reference)) * f;
-                const double a = 2 * 3.14159265358979323846 *
-                                 static_cast<double>(cycles - rintl(cycles));
+                const double a = 2 * pi * static_cast<double>(cycles - rintl(cycles));
                 const cf32 v = x[line * p.samples_in + n];
                 const cf32 w = p.weights.empty() ? cf32{ 1, 0 } : p.weights[n];
                 sum += std::complex<double>(v.re, v.im) *

@@ -174,7 +174,7 @@ struct tile_of {
                 for (watched_memory& block : cluster.blocks) {
                     BOOST_TEST(block.races == 0);
                     block.count_conflicts();
-                    passes = block.wavefronts / block.ideal;
+                    passes = std::max(passes, block.wavefronts / block.ideal);
                 }
             }
             BOOST_TEST(s.error(Sign) < 3e-7);

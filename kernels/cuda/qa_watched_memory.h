@@ -4,6 +4,7 @@
 // What the tests of transforms without a GPU share: the truth in double, and shared
 // memory that watches every access. Include after block_fft.h.
 
+#include "../core/constants.h"
 #include <algorithm>
 #include <complex>
 #include <map>
@@ -16,8 +17,6 @@ namespace sar {
 namespace cuda {
 
 using cd = std::complex<double>;
-
-constexpr double pi = 3.14159265358979323846;
 
 //! DFT in double, recursively by the smallest factor.
 inline std::vector<cd> dft(const std::vector<cd>& x, int sign)

@@ -444,10 +444,10 @@ BOOST_AUTO_TEST_CASE(lines_that_are_not_finite)
 BOOST_AUTO_TEST_CASE(one_sentence_each)
 {
     aperture a = spotlight();
-    a.targets = { { { 0, 0, 0 } } };
-    const std::vector<cf32> raw = raw_lines(a);
-    const auto error = [&](const image_grid& g, const aperture& s, curvature_mode c) {
-        return sentence_of([&] { focus(params_of(s, g, c), s, raw); });
+    const auto error = [](const image_grid& g, const aperture& s, curvature_mode c) {
+        const std::vector<cf32> silence(static_cast<std::size_t>(s.pulses()) *
+                                        s.fields.samples);
+        return sentence_of([&] { focus(params_of(s, g, c), s, silence); });
     };
     const auto correct = curvature_mode::correct;
     // larger than the alias-free range of 75 m
@@ -493,6 +493,18 @@ BOOST_AUTO_TEST_CASE(one_sentence_each)
                        polar_format_imager::make(p, cpu);
                    }),
                    "slots is 7; expected a divisor of pulses, 240"));
+    BOOST_TEST(has(sentence_of([&] {
+                       polar_format_imager_params p = params_of(a, wide);
+                       acquisition_fields f = a.fields;
+                       f.wave = waveform::fmcw;
+                       f.sample_rate_hz = 1e6;
+                       f.chirp_rate_hz_per_s = f.frequency_step_hz * f.sample_rate_hz;
+                       f.frequency_step_hz = 0;
+                       f.sweep = sweep_shape::triangle;
+                       p.acq = acquisition(f);
+                       polar_format_imager::make(p, cpu);
+                   }),
+                   "sweep of acq is 'triangle'; expected 'sawtooth'"));
     BOOST_TEST(has(sentence_of([] { curvature_mode_from_name("ignore"); }),
                    "curvature is 'ignore'; expected one of: correct, warn, refuse"));
 }
