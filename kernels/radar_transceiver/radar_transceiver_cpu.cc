@@ -107,7 +107,8 @@ private:
     bool d_based = false;
     long long d_base_ns = 0; // time of sample 0
     int d_agree = 0;
-    int d_untrue = 0; // in a row
+    std::int64_t d_rounded = 0; // by so many samples the newest was
+    int d_untrue = 0;           // in a row
 
     // transmitter
     std::int64_t d_pulse = 0;   // next to be sent
@@ -500,7 +501,7 @@ void transceiver::heed_stamp(const std::optional<long long>& time_ns)
             lost(false);
         return;
     }
-    const std::int64_t ahead = sample_at(d_base_ns, *time_ns, d_p.sample_rate_hz) - d_u;
+    std::int64_t ahead = sample_at(d_base_ns, *time_ns, d_p.sample_rate_hz) - d_u;
     switch (judge_stamp(ahead, here || d_overflow_about)) {
     case stamp_verdict::right:
         ++d_agree;
@@ -509,6 +510,13 @@ void transceiver::heed_stamp(const std::optional<long long>& time_ns)
             lost(false);
         break;
     case stamp_verdict::rounded:
+        // two that are off alike, while none agreed with the first: that one was
+        if (d_agree == 0 && ahead == d_rounded) {
+            d_base_ns = *time_ns - sample_time_ns(0, d_u, d_p.sample_rate_hz);
+            d_status.first_sample_ns = d_base_ns;
+            ahead = 0;
+        }
+        d_rounded = ahead;
         if (here)
             lost(false);
         break;
