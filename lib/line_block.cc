@@ -283,7 +283,10 @@ void line_block::report(double host_s, bool last)
     if (!last && d_reported_s >= 0 && host_s - d_reported_s < 1)
         return;
     const framer_status s = d_kernel->status();
-    if (s.samples == d_reported.samples && d_notices.empty())
+    // asked for without samples too: a radio that gives none may have a reason
+    std::vector<std::string> words;
+    bool bad = add_words(words);
+    if (s.samples == d_reported.samples && d_notices.empty() && words.empty())
         return;
     const auto since = [&](auto member) { return s.*member - d_reported.*member; };
     const std::uint64_t samples = since(&framer_status::samples);
@@ -293,7 +296,6 @@ void line_block::report(double host_s, bool last)
     add_fields(message);
     message_port_pub(status_port, message.dict());
     std::string text;
-    bool bad = false;
     const auto add = [&text](const std::string& part) {
         text += (text.empty() ? "" : "; ") + part;
     };
@@ -313,8 +315,6 @@ void line_block::report(double host_s, bool last)
                      "): the receiver clips, lower its gain"));
     }
     bad = bad || since(&framer_status::gaps) || since(&framer_status::rejected_stamps);
-    std::vector<std::string> words;
-    bad = add_words(words) || bad;
     words.insert(words.end(), d_notices.begin(), d_notices.end());
     for (const std::string& n : words)
         add(n);
