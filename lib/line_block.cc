@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "line_block.h"
+#include "input_ended.h"
 #include <algorithm>
-#include <gnuradio/block_detail.h>
-#include <gnuradio/buffer_reader.h>
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sar/kernel/core/constants.h>
 #include <gnuradio/sar/kernel/core/errors.h>
-#include <gnuradio/thread/thread.h>
 #include <limits>
 
 namespace gr {
@@ -136,12 +134,7 @@ void line_block::sum_up()
                        s.alignment);
 }
 
-bool line_block::ended(int input) const
-{
-    const auto in = detail()->input(input);
-    const gr::thread::scoped_lock guard(*in->mutex());
-    return in->done() && in->items_available() == 0;
-}
+bool line_block::ended(int input) const { return input_ended(*this, input); }
 
 bool line_block::give_line(inputs& in, int lines, gr_vector_void_star& output_items)
 {

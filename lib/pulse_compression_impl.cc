@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "pulse_compression_impl.h"
 #include "device_ring.h"
-#include "frame_tag.h"
 #include "guarded_work.h"
 #include "item_bytes.h"
+#include "line_number.h"
 #include <algorithm>
 #include <cmath>
 #include <gnuradio/io_signature.h>
@@ -15,7 +15,6 @@ namespace sar {
 namespace {
 
 const pmt::pmt_t frame_key = pmt::mp("sar_frame");
-const pmt::pmt_t holes_key = pmt::mp("sar_holes");
 
 std::vector<cf32> to_cf32(const std::vector<gr_complex>& values)
 {
@@ -135,22 +134,12 @@ pulse_compression_impl::pass_tags(int lines)
     std::sort(tags.begin(), tags.end(), gr::tag_t::offset_compare);
     std::vector<numbering> anew;
     for (gr::tag_t& tag : tags) {
-        if (pmt::eqv(tag.key, frame_key)) {
-            const frame_tag t(tag.value);
-            const bool goes_on =
-                t.has("continues") && pmt::to_bool(t.get("continues")) && !t.has("pulse");
-            if (d_triangle && !goes_on)
-                anew.push_back({ static_cast<int>(tag.offset - nitems_read(0)),
-                                 static_cast<std::int64_t>(t.number("pulse", 0)) });
+        if (d_triangle)
+            if (const auto number = line_number(tag))
+                anew.push_back(
+                    { static_cast<int>(tag.offset - nitems_read(0)), *number });
+        if (pmt::eqv(tag.key, frame_key))
             tag.value = compressed_frame(tag.value);
-        } else if (d_triangle && pmt::eqv(tag.key, holes_key)) {
-            // on the line behind a row of holes that was skipped
-            const frame_tag t(tag.value, "sar_holes");
-            if (t.has("filled") && !pmt::to_bool(t.get("filled")))
-                anew.push_back({ static_cast<int>(tag.offset - nitems_read(0)),
-                                 static_cast<std::int64_t>(t.number("pulse", 0) +
-                                                           t.number("count", 0)) });
-        }
         // a sync block: same offset
         add_item_tag(0, tag);
     }
