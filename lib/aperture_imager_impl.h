@@ -3,6 +3,7 @@
 
 #include "device_ring.h"
 #include "guarded_work.h"
+#include "input_ended.h"
 #include "item_bytes.h"
 #include <algorithm>
 #include <atomic>
@@ -161,12 +162,7 @@ private:
         finished //!< the input has ended and its last image is out
     };
 
-    bool input_ended(int port) const
-    {
-        const auto in = this->detail()->input(port);
-        const gr::thread::scoped_lock guard(*in->mutex());
-        return in->done() && in->items_available() == 0;
-    }
+    bool input_ended(int port) const { return sar::input_ended(*this, port); }
 
     int input_available(int port) const
     {

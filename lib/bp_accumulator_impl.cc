@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "bp_accumulator_impl.h"
-#include <cmath>
+#include "frame_check.h"
 
 namespace gr {
 namespace sar {
@@ -90,36 +90,13 @@ void bp_accumulator_impl::check_frames(int lines)
     get_tags_in_window(tags, 0, 0, lines, pmt::mp("sar_frame"));
     const range_axis& axis = params().axis;
     for (const gr::tag_t& tag : tags) {
-        const auto field = [&tag](const char* name) {
-            return pmt::is_dict(tag.value)
-                       ? pmt::dict_ref(tag.value, pmt::mp(name), pmt::PMT_NIL)
-                       : pmt::PMT_NIL;
-        };
-        const auto same = [&](const char* name, double mine, double tolerance) {
-            const pmt::pmt_t theirs = field(name);
-            if (!pmt::is_number(theirs))
-                return;
-            if (!(std::abs(pmt::to_double(theirs) - mine) <= tolerance))
-                throw std::runtime_error(
-                    sentence("the lines have ",
-                             name,
-                             " ",
-                             pmt::to_double(theirs),
-                             " (tag sar_frame), but acq and oversampling "
-                             "of this block say ",
-                             mine,
-                             "; give both blocks the same"));
-        };
-        const pmt::pmt_t domain = field("domain");
-        if (pmt::is_symbol(domain) && pmt::symbol_to_string(domain) != "compressed")
-            throw std::runtime_error(
-                sentence("the lines have domain '",
-                         pmt::symbol_to_string(domain),
-                         "' (tag sar_frame), expected 'compressed'; "
-                         "connect pulse_compression before this block"));
-        same("samples", axis.samples, 0);
-        same("spacing_m", axis.spacing_m, 1e-6 * axis.spacing_m);
-        same("slant_range_first_m", axis.first_m, 1e-3 * axis.spacing_m);
+        const frame_tag said(tag.value);
+        const char* const parameters = "acq with oversampling";
+        frame_check(said, name())
+            .domain({ "compressed" }, "connect pulse_compression before this block")
+            .same("samples", axis.samples, 0, parameters)
+            .same("spacing_m", axis.spacing_m, 1e-6 * axis.spacing_m, parameters)
+            .same("slant_range_first_m", axis.first_m, 1e-3 * axis.spacing_m, parameters);
     }
 }
 

@@ -67,7 +67,11 @@ chirp_z::sptr chirp_z::make(int samples_in,
             "reference_sample is ",
             reference_sample,
             "; expected the number of an input sample, -1e9 to 1e9");
-    require(samples_in >= 1, "samples_in is ", samples_in, "; expected 1 to 2^23");
+    // as the kernel has it, but before a window of that length is computed
+    require(samples_in >= 1 && samples_in <= 1 << 23,
+            "samples_in is ",
+            samples_in,
+            "; expected 1 to 2^23");
     require(samples_out >= 0,
             "samples_out is ",
             samples_out,

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "frame_flow.h"
+#include "input_ended.h"
 #include <algorithm>
 #include <gnuradio/block_detail.h>
-#include <gnuradio/buffer_reader.h>
-#include <gnuradio/thread/thread.h>
 
 namespace gr {
 namespace sar {
@@ -28,14 +27,7 @@ void frame_flow::restart()
 // general_work is called once more, to give out what has been collected.
 void frame_flow::forecast(gr_vector_int& required)
 {
-    required[0] = d_state == state::collect && !input_ended() ? 1 : 0;
-}
-
-bool frame_flow::input_ended() const
-{
-    const auto in = d_self.detail()->input(0);
-    const gr::thread::scoped_lock guard(*in->mutex());
-    return in->done() && in->items_available() == 0;
+    required[0] = d_state == state::collect && !input_ended(d_self, 0) ? 1 : 0;
 }
 
 int frame_flow::work(int noutput_items,
@@ -48,7 +40,7 @@ int frame_flow::work(int noutput_items,
     if (d_state == state::collect) {
         if (ninput_items[0] > 0)
             collect(ninput_items[0], input_items[0]);
-        else if (input_ended())
+        else if (input_ended(d_self, 0))
             finish(true);
     }
     if (d_state == state::finished)
@@ -68,7 +60,7 @@ void frame_flow::collect(int available, const void* items)
     for (const gr::tag_t& tag : tags) {
         if (tag.offset == at) {
             const frame_tag news(tag.value);
-            if (pmt::eqv(news.get("continues"), pmt::PMT_T)) {
+            if (news.is_true("continues")) {
                 d_news.assign(1, news);
                 if (d_new == 0)
                     take_news();

@@ -70,7 +70,6 @@ public:
 private:
     enum class state { collect, emit, finished };
 
-    bool input_ended() const;
     void collect(int available, const void* items);
     void take_news();
     void finish(bool input_over);

@@ -34,6 +34,8 @@ public:
             return static_cast<double>(pmt::to_uint64(v));
         return pmt::is_number(v) ? pmt::to_double(v) : otherwise;
     }
+    //! False when it is not there, or anything but the boolean true.
+    bool is_true(const char* key) const { return pmt::eqv(get(key), pmt::PMT_T); }
     //! Empty when it is not there.
     std::string text(const char* key) const
     {

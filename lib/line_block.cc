@@ -1,12 +1,10 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "line_block.h"
+#include "input_ended.h"
 #include <algorithm>
-#include <gnuradio/block_detail.h>
-#include <gnuradio/buffer_reader.h>
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sar/kernel/core/constants.h>
 #include <gnuradio/sar/kernel/core/errors.h>
-#include <gnuradio/thread/thread.h>
 #include <limits>
 
 namespace gr {
@@ -136,12 +134,7 @@ void line_block::sum_up()
                        s.alignment);
 }
 
-bool line_block::ended(int input) const
-{
-    const auto in = detail()->input(input);
-    const gr::thread::scoped_lock guard(*in->mutex());
-    return in->done() && in->items_available() == 0;
-}
+bool line_block::ended(int input) const { return input_ended(*this, input); }
 
 bool line_block::give_line(inputs& in, int lines, gr_vector_void_star& output_items)
 {
@@ -283,7 +276,10 @@ void line_block::report(double host_s, bool last)
     if (!last && d_reported_s >= 0 && host_s - d_reported_s < 1)
         return;
     const framer_status s = d_kernel->status();
-    if (s.samples == d_reported.samples && d_notices.empty())
+    // asked for without samples too: a radio that gives none may have a reason
+    std::vector<std::string> words;
+    bool bad = add_words(words);
+    if (s.samples == d_reported.samples && d_notices.empty() && words.empty())
         return;
     const auto since = [&](auto member) { return s.*member - d_reported.*member; };
     const std::uint64_t samples = since(&framer_status::samples);
@@ -293,7 +289,6 @@ void line_block::report(double host_s, bool last)
     add_fields(message);
     message_port_pub(status_port, message.dict());
     std::string text;
-    bool bad = false;
     const auto add = [&text](const std::string& part) {
         text += (text.empty() ? "" : "; ") + part;
     };
@@ -313,8 +308,6 @@ void line_block::report(double host_s, bool last)
                      "): the receiver clips, lower its gain"));
     }
     bad = bad || since(&framer_status::gaps) || since(&framer_status::rejected_stamps);
-    std::vector<std::string> words;
-    bad = add_words(words) || bad;
     words.insert(words.end(), d_notices.begin(), d_notices.end());
     for (const std::string& n : words)
         add(n);

@@ -11,7 +11,8 @@ std::unique_ptr<known_radio> open_soapy_radio(const radio_settings&, double, dou
 {
     throw std::invalid_argument(
         "radar_transceiver cannot be used: gr-sar was built without SoapySDR; install "
-        "its development files (Debian: libsoapysdr-dev) and build again");
+        "its development files (Debian: libsoapysdr-dev) and build again, with "
+        "ENABLE_SOAPY not OFF");
 }
 
 } // namespace sar

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "pulse_compression_impl.h"
 #include "device_ring.h"
-#include "frame_tag.h"
 #include "guarded_work.h"
 #include "item_bytes.h"
+#include "line_number.h"
 #include <algorithm>
 #include <cmath>
 #include <gnuradio/io_signature.h>
@@ -15,7 +15,6 @@ namespace sar {
 namespace {
 
 const pmt::pmt_t frame_key = pmt::mp("sar_frame");
-const pmt::pmt_t holes_key = pmt::mp("sar_holes");
 
 std::vector<cf32> to_cf32(const std::vector<gr_complex>& values)
 {
@@ -54,7 +53,8 @@ pulse_compression_impl::pulse_compression_impl(const kernel::pulse_compression_p
           "pulse_compression",
           gr::io_signature::make(1, 1, line_item(p.acq, 1), stream_type(target)),
           gr::io_signature::make(1, 1, sizeof(gr_complex), stream_type(target))),
-      d_kernel(kernel::pulse_compression::make(p, target))
+      d_kernel(kernel::pulse_compression::make(p, target)),
+      d_triangle(p.acq->sweep == sweep_shape::triangle)
 {
     const acquisition& acq = p.acq;
     set_target(target);
@@ -104,22 +104,24 @@ int pulse_compression_impl::work(int noutput_items,
                                  gr_vector_void_star& output_items)
 {
     return guarded(*this, [&] {
-        std::vector<numbering> anew = pass_tags(noutput_items);
-        anew.push_back({ noutput_items, 0 });
         const cf32* in = static_cast<const cf32*>(input_items[0]);
         cf32* out = static_cast<cf32*>(output_items[0]);
         int line = 0;
-        for (const numbering& n : anew) {
-            const int count = n.line - line;
-            if (count > 0)
+        const auto process_to = [&](int end) {
+            if (end > line)
                 d_kernel->process(
                     in + static_cast<std::size_t>(line) * d_kernel->samples_in(),
                     out + static_cast<std::size_t>(line) * d_kernel->samples_out(),
-                    count,
+                    end - line,
                     d_number);
-            d_number = n.line < noutput_items ? n.number : d_number + count;
-            line = n.line;
+            d_number += end - line;
+            line = end;
+        };
+        for (const numbering& n : pass_tags(noutput_items)) {
+            process_to(n.line);
+            d_number = n.number;
         }
+        process_to(noutput_items);
         return noutput_items;
     });
 }
@@ -132,22 +134,12 @@ pulse_compression_impl::pass_tags(int lines)
     std::sort(tags.begin(), tags.end(), gr::tag_t::offset_compare);
     std::vector<numbering> anew;
     for (gr::tag_t& tag : tags) {
-        if (pmt::eqv(tag.key, frame_key)) {
-            const frame_tag t(tag.value);
-            const bool goes_on =
-                t.has("continues") && pmt::to_bool(t.get("continues")) && !t.has("pulse");
-            if (!goes_on)
-                anew.push_back({ static_cast<int>(tag.offset - nitems_read(0)),
-                                 static_cast<std::int64_t>(t.number("pulse", 0)) });
+        if (d_triangle)
+            if (const auto number = line_number(tag))
+                anew.push_back(
+                    { static_cast<int>(tag.offset - nitems_read(0)), *number });
+        if (pmt::eqv(tag.key, frame_key))
             tag.value = compressed_frame(tag.value);
-        } else if (pmt::eqv(tag.key, holes_key)) {
-            // on the line behind a row of holes that was skipped
-            const frame_tag t(tag.value, "sar_holes");
-            if (t.has("filled") && !pmt::to_bool(t.get("filled")))
-                anew.push_back({ static_cast<int>(tag.offset - nitems_read(0)),
-                                 static_cast<std::int64_t>(t.number("pulse", 0) +
-                                                           t.number("count", 0)) });
-        }
         // a sync block: same offset
         add_item_tag(0, tag);
     }

@@ -25,7 +25,7 @@ public:
     std::uint64_t bad_lines() const override { return d_kernel->bad_lines(); }
 
 private:
-    //! A line of the batch from which on lines are counted anew.
+    //! A line of the batch from which on lines of a triangle are counted anew.
     struct numbering {
         int line;
         std::int64_t number;
@@ -35,6 +35,7 @@ private:
     pmt::pmt_t compressed_frame(const pmt::pmt_t& frame) const;
 
     std::unique_ptr<kernel::pulse_compression> d_kernel;
+    const bool d_triangle;     // the one waveform for which numbers of lines matter
     std::int64_t d_number = 0; // of the next line
 };
 

@@ -16,6 +16,7 @@ BOOST_AUTO_TEST_CASE(it_says_what_is_missing_and_what_to_do)
                               const std::string s = e.what();
                               return s.find("built without SoapySDR") !=
                                          std::string::npos &&
-                                     s.find("libsoapysdr-dev") != std::string::npos;
+                                     s.find("libsoapysdr-dev") != std::string::npos &&
+                                     s.find("ENABLE_SOAPY not OFF") != std::string::npos;
                           });
 }

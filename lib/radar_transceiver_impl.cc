@@ -85,6 +85,12 @@ radar_transceiver::sptr radar_transceiver::make(const pulse_framer_params& frami
             "pulses is ",
             settings.pulses,
             "; expected 1 or more, or 0 for a stream without end");
+    require(settings.pulses == 0 || settings.pulses >= framing.presum,
+            "pulses is ",
+            settings.pulses,
+            ", less than presum, ",
+            framing.presum,
+            "; expected those of a line or more, or 0 for a stream without end");
     require(settings.buffer_s >= 0.01 && settings.buffer_s <= 60,
             "buffer_s is ",
             settings.buffer_s,
@@ -93,6 +99,20 @@ radar_transceiver::sptr radar_transceiver::make(const pulse_framer_params& frami
             "frequency_hz is ",
             settings.radio.frequency_hz,
             "; expected what the radio is tuned to, or 0 for carrier_hz of acq");
+    require(settings.radio.bandwidth_hz >= 0 &&
+                std::isfinite(settings.radio.bandwidth_hz),
+            "bandwidth_hz is ",
+            settings.radio.bandwidth_hz,
+            "; expected that of the radio's filters, or 0 for the driver's own");
+    const auto gain = [](const char* name, std::optional<double> db) {
+        require(!db || std::isfinite(*db),
+                name,
+                " is ",
+                db.value_or(0),
+                "; expected a finite number of dB, or none for the driver's own");
+    };
+    gain("rx_gain_db", settings.radio.rx_gain_db);
+    gain("tx_gain_db", settings.radio.tx_gain_db);
     pulse_framer_params p = framing;
     const acquisition& acq = p.acq;
     require(acq->sample_rate_hz > 0,
@@ -143,8 +163,8 @@ radar_transceiver_impl::radar_transceiver_impl(
     const pulse_framer_params& framing,
     int lines,
     const transceiver_settings& settings,
-    std::unique_ptr<known_radio> radio,
-    std::unique_ptr<kernel::radar_transceiver> transceiver)
+    std::unique_ptr<known_radio>&& radio,
+    std::unique_ptr<kernel::radar_transceiver>&& transceiver)
     : gr::block("radar_transceiver",
                 signature(input_sizes(settings)),
                 signature(output_sizes(framing, settings.positions, settings.facts))),
@@ -155,7 +175,8 @@ radar_transceiver_impl::radar_transceiver_impl(
       d_room(static_cast<std::size_t>(
           std::max(settings.buffer_s * framing.acq->sample_rate_hz,
                    3 * framing.pri_samples + 65536))),
-      d_waits(d_radio->waits())
+      d_waits(d_radio->waits()),
+      d_radio_status(d_transceiver->status())
 {
     set_tag_propagation_policy(TPP_DONT);
     register_status();
@@ -197,23 +218,27 @@ bool radar_transceiver_impl::start()
     start_stage(*this);
     begin_lines();
     d_begin = std::chrono::steady_clock::now();
-    d_queue.clear();
-    d_waiting = 0;
-    d_radio_ended = false;
-    d_radio_error.clear();
-    d_said.clear();
-    d_radio_status = d_told = {};
+    d_told = {};
     d_piece = {};
-    d_input_over = false;
     d_compared = false;
     d_offset_samples = 0;
     d_stop = false;
     // a thread that cannot be had is an error like others: not thrown out of start()
     try {
-        radar_transceiver_params p = d_transceiver->params();
-        d_transceiver = kernel::radar_transceiver::make(p, *d_radio);
+        d_transceiver =
+            kernel::radar_transceiver::make(d_transceiver->params(), *d_radio);
+        {
+            const std::lock_guard<std::mutex> guard(d_queue_lock);
+            d_queue.clear();
+            d_waiting = 0;
+            d_said.clear();
+            d_radio_status = d_transceiver->status();
+            d_radio_error.clear();
+            d_radio_ended = false;
+        }
         d_thread = std::thread([this] { serve_radio(); });
     } catch (const std::exception& e) {
+        const std::lock_guard<std::mutex> guard(d_queue_lock);
         d_radio_error = e.what();
         d_radio_ended = true;
     }
@@ -321,9 +346,7 @@ void radar_transceiver_impl::serve_radio() noexcept
 transceiver_status radar_transceiver_impl::radio_status() const
 {
     const std::lock_guard<std::mutex> guard(d_queue_lock);
-    transceiver_status s = d_radio_status;
-    s.mode = to_string(d_transceiver->mode());
-    return s;
+    return d_radio_status;
 }
 
 // ---- the flowgraph's
@@ -462,7 +485,7 @@ void radar_transceiver_impl::compare_with_expected()
                        off * speed_of_light / 2,
                        d_settings.expected->source,
                        d_params.correct == framer_correction::none &&
-                               d_kernel->status().alignment == "scheduled"
+                               s.alignment == "scheduled"
                            ? "lines are where the calibration says: correct = 'delay' "
                              "puts them where the pulse is"
                            : "lines are where the pulse is");

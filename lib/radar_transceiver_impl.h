@@ -18,11 +18,13 @@ namespace sar {
 class radar_transceiver_impl final : public radar_transceiver, private line_block
 {
 public:
+    //! Takes radio and transceiver over once nothing throws any more: until then they are
+    //! the caller's, who ends the transceiver, which closes the radio, before the radio.
     radar_transceiver_impl(const pulse_framer_params& framing,
                            int lines,
                            const transceiver_settings& settings,
-                           std::unique_ptr<known_radio> radio,
-                           std::unique_ptr<kernel::radar_transceiver> transceiver);
+                           std::unique_ptr<known_radio>&& radio,
+                           std::unique_ptr<kernel::radar_transceiver>&& transceiver);
     ~radar_transceiver_impl() override;
 
     bool start() override;
@@ -65,8 +67,9 @@ private:
 
     const transceiver_settings d_settings;
     const std::unique_ptr<known_radio> d_radio;
-    std::unique_ptr<kernel::radar_transceiver> d_transceiver; // of the radio's thread
-    const std::size_t d_room;                                 // samples that may wait
+    // of the radio's thread while there is one, of the flowgraph's otherwise
+    std::unique_ptr<kernel::radar_transceiver> d_transceiver;
+    const std::size_t d_room; // samples that may wait
 
     const bool d_waits; // as the radio does
 
@@ -84,8 +87,7 @@ private:
     std::vector<std::string> d_said;
     transceiver_status d_radio_status;
 
-    piece d_piece; // being framed
-    bool d_input_over = false;
+    piece d_piece;             // being framed
     transceiver_status d_told; // at the last report
     bool d_compared = false;
     double d_offset_samples = 0; // measured at this start

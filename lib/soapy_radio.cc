@@ -139,6 +139,7 @@ public:
         };
         end(d_sender, d_tx_stream);
         end(*d_rx, d_rx_stream);
+        d_rx_active = false;
     }
 
     int start_receiver(std::optional<long long> time_ns) override

@@ -2,10 +2,10 @@
 #include "sweep_alignment_impl.h"
 #include "frame_tag.h"
 #include "guarded_work.h"
+#include "input_ended.h"
 #include "item_bytes.h"
+#include "line_number.h"
 #include <algorithm>
-#include <gnuradio/block_detail.h>
-#include <gnuradio/buffer_reader.h>
 #include <gnuradio/io_signature.h>
 #include <gnuradio/sar/kernel/core/parallel_for.h>
 
@@ -15,12 +15,6 @@ namespace sar {
 namespace {
 
 const pmt::pmt_t frame_key = pmt::mp("sar_frame");
-const pmt::pmt_t holes_key = pmt::mp("sar_holes");
-
-bool is_true(const frame_tag& t, const char* key)
-{
-    return t.has(key) && pmt::to_bool(t.get(key));
-}
 
 } // namespace
 
@@ -72,17 +66,10 @@ bool sweep_alignment_impl::stop()
     return gr::block::stop();
 }
 
-bool sweep_alignment_impl::input_ended() const
-{
-    const auto in = detail()->input(0);
-    const gr::thread::scoped_lock guard(*in->mutex());
-    return in->done() && in->items_available() == 0;
-}
-
 // The scheduler ends a block that asks for more than an ended stream holds.
 void sweep_alignment_impl::forecast(int, gr_vector_int& required)
 {
-    required[0] = d_over || input_ended() || ready() > 0 ? 0 : 1;
+    required[0] = d_over || input_ended(*this, 0) || ready() > 0 ? 0 : 1;
 }
 
 //! Lines that have all the lines behind them that they need, or that there are.
@@ -111,28 +98,25 @@ void sweep_alignment_impl::take(const cf32* line, std::vector<gr::tag_t> tags)
                              domain,
                              "', but sweep_alignment takes raw lines: it stands before "
                              "pulse_compression"));
-            if (!is_true(t, "continues")) {
+            if (!t.is_true("continues"))
                 ++d_stretch;
-                d_number = 0;
-            }
-            d_number = static_cast<std::int64_t>(
-                t.number("pulse", static_cast<double>(d_number)));
-        } else if (pmt::eqv(tag.key, holes_key)) {
-            const frame_tag t(tag.value, "sar_holes");
-            if (t.has("filled") && !is_true(t, "filled")) // on the line behind the holes
-                d_number = static_cast<std::int64_t>(t.number("pulse", 0) +
-                                                     t.number("count", 0));
         }
+        d_number = line_number(tag).value_or(d_number);
     }
     kept_line kept;
     kept.number = d_number++;
     kept.stretch = d_stretch;
     kept.tags = std::move(tags);
     const int samples = d_kernel.samples();
-    if (std::all_of(line, line + samples, [](cf32 v) { return is_finite(v); }))
+    if (std::all_of(line, line + samples, [](cf32 v) { return is_finite(v); })) {
+        if (!d_spare.empty()) {
+            kept.samples = std::move(d_spare.back());
+            d_spare.pop_back();
+        }
         kept.samples.assign(line, line + samples);
-    else
+    } else {
         ++d_bad_lines;
+    }
     d_lines.push_back(std::move(kept));
 }
 
@@ -165,6 +149,8 @@ void sweep_alignment_impl::give(int lines, cf32* out)
         }
     d_at += lines;
     while (d_at > static_cast<std::size_t>(d_kernel.before())) {
+        if (d_lines.front().samples.capacity() > 0)
+            d_spare.push_back(std::move(d_lines.front().samples));
         d_lines.pop_front();
         --d_at;
     }
@@ -191,7 +177,7 @@ int sweep_alignment_impl::general_work(int noutput_items,
             take(in + static_cast<std::size_t>(i) * d_kernel.samples(), std::move(own));
         }
         consume(0, taken);
-        if (taken == 0 && input_ended())
+        if (taken == 0 && input_ended(*this, 0))
             d_over = true;
         const int lines = std::min(ready(), noutput_items);
         if (lines > 0)

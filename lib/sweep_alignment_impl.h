@@ -33,15 +33,15 @@ private:
         std::vector<gr::tag_t> tags;
     };
 
-    bool input_ended() const;
     void take(const cf32* line, std::vector<gr::tag_t> tags);
     int ready() const;
     void give(int lines, cf32* out);
 
     const kernel::sweep_alignment d_kernel;
     std::deque<kept_line> d_lines; // some behind d_at, for the lines that need them
-    std::size_t d_at = 0;          // the next to come out
-    std::int64_t d_number = 0;     // of the next to come in
+    std::vector<std::vector<cf32>> d_spare; // whose memory is used again
+    std::size_t d_at = 0;                   // the next to come out
+    std::int64_t d_number = 0;              // of the next to come in
     std::uint64_t d_stretch = 0;
     bool d_over = false;
     std::atomic<std::uint64_t> d_bad_lines{ 0 };

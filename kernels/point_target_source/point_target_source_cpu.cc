@@ -76,9 +76,10 @@ public:
                 "sweep_motion is true with the waveform ",
                 to_string(p.acq->wave),
                 "; expected fmcw, or false: pulses are taken as short");
-        // with motion during a sweep up to the end of the last one
-        p.track.positions(p.start_s, p.acq->prf_hz, p.pulses + p.sweep_motion);
-        d_positions = p.track.positions(p.start_s, p.acq->prf_hz, p.pulses);
+        // with motion during a sweep the track reaches to the end of the last one
+        d_positions =
+            p.track.positions(p.start_s, p.acq->prf_hz, p.pulses + p.sweep_motion);
+        d_positions.resize(p.pulses);
         if (p.beam_rad > 0)
             for (int pulse = 0; pulse < p.pulses; ++pulse)
                 d_flight.push_back(flight_at(pulse));

@@ -400,6 +400,39 @@ BOOST_AUTO_TEST_CASE(stamps_that_are_no_clock)
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_first_stamp_a_sample_off_is_not_the_clock)
+{
+    for (const long long off_ns : { -1000ll, 1000ll }) {
+        scripted_radio radio;
+        int reads = 0;
+        radio.stamp = [&](std::int64_t, long long t) {
+            return reads++ == 0 ? t + off_ns : t;
+        };
+        const auto t = kernel::radar_transceiver::make(params_of(), radio);
+        t->start(0);
+        const std::int64_t begin = radio.now;
+        const delivered d = run(*t, 300);
+        BOOST_REQUIRE(radio.bursts.size() >= 25);
+        for (std::size_t n = 0; n < radio.bursts.size(); ++n)
+            BOOST_TEST(*radio.bursts[n].time_ns == radio.ns(begin + 5000 + 1000 * n));
+        BOOST_TEST(*t->status().first_sample_ns == radio.ns(begin));
+        BOOST_TEST(t->status().lost_samples == 0);
+        BOOST_TEST(d.news.size() == 1);
+    }
+    // nor is a single one between those that agree
+    scripted_radio radio;
+    int reads = 0;
+    radio.stamp = [&](std::int64_t, long long t) {
+        return reads++ % 2 == 1 ? t + 1000 : t;
+    };
+    const auto t = kernel::radar_transceiver::make(params_of(), radio);
+    t->start(0);
+    const std::int64_t begin = radio.now;
+    run(*t, 300);
+    BOOST_REQUIRE(radio.bursts.size() >= 25);
+    BOOST_TEST(*radio.bursts[0].time_ns == radio.ns(begin + 5000));
+}
+
 BOOST_AUTO_TEST_CASE(bursts_that_failed_are_pulses_that_were_not_sent)
 {
     scripted_radio radio;

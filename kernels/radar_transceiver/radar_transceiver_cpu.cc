@@ -82,8 +82,7 @@ private:
     const radar_transceiver_params d_p;
     transceiver_radio& d_radio;
     const transmit_mode d_mode;
-    const std::int64_t d_lead; // samples
-    const std::int64_t d_first_pulse;
+    const std::int64_t d_lead; // samples; that of pulse 0, too
     std::vector<cf32> d_cycle; // an interval
     std::vector<cf32> d_samples, d_reference;
 
@@ -107,7 +106,8 @@ private:
     bool d_based = false;
     long long d_base_ns = 0; // time of sample 0
     int d_agree = 0;
-    int d_untrue = 0; // in a row
+    std::int64_t d_rounded = 0; // by so many samples the newest was
+    int d_untrue = 0;           // in a row
 
     // transmitter
     std::int64_t d_pulse = 0;   // next to be sent
@@ -123,8 +123,7 @@ transceiver::transceiver(const radar_transceiver_params& params, transceiver_rad
     : d_p(params),
       d_radio(radio),
       d_mode(choose()),
-      d_lead(static_cast<std::int64_t>(std::ceil(params.lead_s * params.sample_rate_hz))),
-      d_first_pulse(d_lead)
+      d_lead(static_cast<std::int64_t>(std::ceil(params.lead_s * params.sample_rate_hz)))
 {
     d_samples.resize(d_p.chunk);
     if (d_p.reference)
@@ -276,7 +275,7 @@ void transceiver::count_pulse_as_not_sent(std::int64_t first, std::int64_t last)
 //! Told with the samples they would be in.
 void transceiver::skip_missed()
 {
-    const std::int64_t first = first_pulse_from(d_u, d_first_pulse, d_p.interval);
+    const std::int64_t first = first_pulse_from(d_u, d_lead, d_p.interval);
     if (d_of_pulse > 0 || first <= d_pulse)
         return;
     count_pulse_as_not_sent(d_pulse, first - 1);
@@ -289,7 +288,7 @@ void transceiver::send_bursts()
     if (!d_based || d_agree == 0) // two stamps that agree are a clock
         return;
     for (;;) {
-        const std::int64_t at = d_first_pulse + d_pulse * d_p.interval;
+        const std::int64_t at = d_lead + d_pulse * d_p.interval;
         if (d_of_pulse == 0 && at > d_u + d_lead)
             return;
         std::optional<long long> when;
@@ -333,12 +332,12 @@ void transceiver::send_stream()
     while (d_written < d_u + d_lead) {
         const std::int64_t at = d_written % d_p.interval;
         const std::int64_t n = std::min(d_p.interval - at, d_u + d_lead - d_written);
-        const outcome w = d_radio.write(d_cycle.data() + at,
-                                        static_cast<int>(std::min<std::int64_t>(
-                                            n, std::max<std::int64_t>(d_p.chunk, 1))),
-                                        std::nullopt,
-                                        false,
-                                        0);
+        const outcome w =
+            d_radio.write(d_cycle.data() + at,
+                          static_cast<int>(std::min<std::int64_t>(n, d_p.chunk)),
+                          std::nullopt,
+                          false,
+                          0);
         if (w.count == code::underflow) {
             ++d_status.underflows;
             return;
@@ -376,7 +375,7 @@ void transceiver::heed_transmitter()
             continue;
         const std::int64_t u = sample_at(d_base_ns, *r.time_ns, d_p.sample_rate_hz);
         const std::int64_t n =
-            pulse_of_sample(late ? u + d_p.interval / 2 : u, d_first_pulse, d_p.interval);
+            pulse_of_sample(late ? u + d_p.interval / 2 : u, d_lead, d_p.interval);
         count_pulse_as_not_sent(n, n);
     }
 }
@@ -500,7 +499,7 @@ void transceiver::heed_stamp(const std::optional<long long>& time_ns)
             lost(false);
         return;
     }
-    const std::int64_t ahead = sample_at(d_base_ns, *time_ns, d_p.sample_rate_hz) - d_u;
+    std::int64_t ahead = sample_at(d_base_ns, *time_ns, d_p.sample_rate_hz) - d_u;
     switch (judge_stamp(ahead, here || d_overflow_about)) {
     case stamp_verdict::right:
         ++d_agree;
@@ -509,6 +508,13 @@ void transceiver::heed_stamp(const std::optional<long long>& time_ns)
             lost(false);
         break;
     case stamp_verdict::rounded:
+        // two that are off alike, while none agreed with the first: that one was
+        if (d_agree == 0 && ahead == d_rounded) {
+            d_base_ns = *time_ns - sample_time_ns(0, d_u, d_p.sample_rate_hz);
+            d_status.first_sample_ns = d_base_ns;
+            ahead = 0;
+        }
+        d_rounded = ahead;
         if (here)
             lost(false);
         break;
@@ -588,7 +594,7 @@ std::optional<radio_time> transceiver::first_pulse() const
 {
     if (!scheduled())
         return std::nullopt;
-    return time_of(d_first_pulse);
+    return time_of(d_lead);
 }
 
 transceiver_status transceiver::status() const { return d_status; }

@@ -7,8 +7,8 @@
 #include <algorithm>
 #include <boost/test/data/test_case.hpp>
 #include <boost/test/unit_test.hpp>
-#include <chrono>
 #include <complex>
+#include <ctime>
 #include <random>
 
 #include "../core/qa_tools.h"
@@ -229,17 +229,21 @@ BOOST_AUTO_TEST_CASE(the_band_follows_the_radio_frequency)
                -60);
 }
 
-BOOST_AUTO_TEST_CASE(long_lines_are_planned_in_no_time)
+BOOST_AUTO_TEST_CASE(the_time_to_plan_is_proportional_to_the_line)
 {
-    acquisition_fields f = airborne(sweep_shape::sawtooth);
-    f.samples = 1000000;
-    f.sample_rate_hz = f.samples / 0.8e-3;
-    const auto begin = std::chrono::steady_clock::now();
-    const sweep_alignment a({ acquisition(f), 300, 0, 8 });
-    BOOST_TEST(
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count() <
-        20);
-    BOOST_TEST(a.samples() == 1000000);
+    const auto took_s = [](int samples) {
+        acquisition_fields f = airborne(sweep_shape::sawtooth);
+        f.samples = samples;
+        f.sample_rate_hz = f.samples / 0.8e-3;
+        const std::clock_t begin = std::clock(); // of the processor, however busy it is
+        const sweep_alignment a({ acquisition(f), 300, 0, 8 });
+        BOOST_TEST(a.samples() == samples);
+        return static_cast<double>(std::clock() - begin) / CLOCKS_PER_SEC;
+    };
+    const double some = took_s(100000);
+    const double ten_times = took_s(1000000);
+    BOOST_TEST_MESSAGE(some << " s, of ten times as many samples " << ten_times << " s");
+    BOOST_TEST(ten_times < 30 * some);
 }
 
 BOOST_AUTO_TEST_CASE(wrong_parameters_are_named)

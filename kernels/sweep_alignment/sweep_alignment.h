@@ -4,7 +4,6 @@
 #include "../core/acquisition.h"
 #include "../core/cf32.h"
 #include <cstdint>
-#include <memory>
 #include <vector>
 
 namespace gr {
@@ -42,7 +41,7 @@ public:
     double error_bound_db() const { return d_error_bound_db; }
     //! Largest power of the noise of a sample, of noise of power 1.
     double noise_gain() const { return d_noise_gain; }
-    //! The band and the instant in use.
+    //! The band in use.
     double doppler_band_hz() const { return d_band_hz; }
 
     /*!

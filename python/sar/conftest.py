@@ -97,6 +97,35 @@ def backends():
     return ["cpu", "emulated", cuda]
 
 
+# ---- flowgraphs -------------------------------------------------------------------------
+
+
+def run(tb, seconds=60, state=str):
+    """To the end; a flowgraph that hangs is a failure, which says state()."""
+    import threading
+
+    tb.start()
+    waiter = threading.Thread(target=tb.wait, daemon=True)  # one that hangs on ends with the tests
+    waiter.start()
+    waiter.join(seconds)
+    if waiter.is_alive():
+        tb.stop()
+        waiter.join(20)
+        pytest.fail(f"the flowgraph hangs {state()}")
+
+
+def logged(capfd, *parts, seconds=10):
+    """What was said, once all parts are in it or time is up: a thread of its own writes the log."""
+    import time
+
+    said, end = "", time.monotonic() + seconds
+    while True:
+        said += "".join(capfd.readouterr())
+        if all(p in said for p in parts) or time.monotonic() > end:
+            return said
+        time.sleep(0.02)
+
+
 # ---- tags -------------------------------------------------------------------------------
 
 

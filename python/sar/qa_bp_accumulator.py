@@ -2,12 +2,11 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 """bp_accumulator in flowgraphs: images, apertures, ends of streams, errors."""
 import re
-import threading
 
 import numpy as np
 import pmt
 import pytest
-from conftest import backends
+from conftest import backends, logged, run
 from gnuradio import blocks, gr, sar
 
 C = sar.speed_of_light
@@ -71,17 +70,6 @@ TARGETS = [((1.0, 2.0, 0.0), 1.0), ((-4.0, 3.0, 0.0), 0.5j), ((3.0, -5.0, 0.0), 
 def position_source(positions):
     data = np.ascontiguousarray(positions, np.float64)
     return blocks.vector_source_b(list(data.tobytes()), False, 24)
-
-
-def run(tb, seconds=60):
-    """Run to the end; a flowgraph that hangs is a failure."""
-    tb.start()
-    waiter = threading.Thread(target=tb.wait, daemon=True)
-    waiter.start()
-    waiter.join(seconds)
-    if waiter.is_alive():
-        tb.stop()
-        pytest.fail("the flowgraph hangs")
 
 
 def focus(lines, positions, acq=None, grid=None, tags=(), receivers=None, **kwargs):
@@ -222,8 +210,7 @@ def test_one_input_ends_early(scene, capfd, lines_left, positions_left):
     n = 60
     block, images, tags = focus(lines[:n + lines_left], positions[:n + positions_left])
     assert block.error() == "" and len(images) == 1 and tags[0]["pulses"] == n
-    said = capfd.readouterr()
-    said = said.out + said.err
+    said = logged(capfd, f"ended after {n} pulses")
     assert f"ended after {n} pulses" in said
     # lines come in pieces: what has not arrived yet is not counted
     count = re.search(r"(at least )?(\d+) of the (compressed lines|positions) were left unused", said)
@@ -246,8 +233,7 @@ def test_broken_positions_are_skipped_and_counted(scene, backend, capfd):
     report = block.report()
     assert (report["pulses"], report["skipped_pulses"], report["first_skipped_pulse"]) == (148, 2, 7)
     assert tags[0]["pulses"] == 148
-    said = capfd.readouterr()
-    assert "pulse 7 is skipped" in said.out + said.err
+    assert "pulse 7 is skipped" in logged(capfd, "pulse 7 is skipped")
     block, images, _ = focus(lines, positions * np.nan)
     assert len(images) == 0 and "none of the 150 pulses" in block.error()
 

@@ -147,6 +147,8 @@ def test_lines_that_are_not_finite_are_counted(backend):
     (dict(samples_in=0), "samples_in is 0"),
     (dict(samples_in=10.5), "samples_in is 10.5; expected a whole number"),
     (dict(samples_in=1 << 24), "samples_in is 16777216; expected 1 to 2^23"),
+    # no window of that length is computed first
+    (dict(samples_in=(1 << 31) - 1, window="hamming"), "samples_in is 2147483647; expected 1 to 2^23"),
     (dict(samples_out=-1), "samples_out is -1"),
     (dict(first_frequency=float("nan")), "first_frequency is nan"),
     (dict(frequency_step=float("inf")), "frequency_step is inf"),

@@ -4,8 +4,8 @@ The radio starts its transmitter when it likes, drifts, leaks, and loses samples
 compared with those of point_target_source, which does nothing of that."""
 
 import math
-import threading
 
+import conftest
 import numpy as np
 import pmt
 import pytest
@@ -63,15 +63,7 @@ def framed(tb, settings, pulses=PULSES, **more):
 
 def run(tb, *checked):
     """To the end, which comes by itself."""
-    tb.start()
-    waiter = threading.Thread(target=tb.wait)
-    waiter.start()
-    waiter.join(60)
-    late = waiter.is_alive()
-    if late:
-        tb.stop()
-        waiter.join()
-    assert not late, "the flowgraph does not end"
+    conftest.run(tb)
     for b in checked:
         assert b.error() == "", b.error()
 

@@ -6,13 +6,13 @@ import math
 import numpy as np
 import pmt
 import pytest
-from conftest import backends, dict_tag
+from conftest import backends, dict_tag, logged, run
 from gnuradio import blocks, gr, sar
 from gnuradio.sar.focus import focus as back_projection
 from gnuradio.sar.measure import find_peak
 from gnuradio.sar.polar_format import polar_format
 from gnuradio.sar.recordings import open_recording
-from qa_bp_accumulator import acquisition, error_db, position_source, run, track
+from qa_bp_accumulator import acquisition, error_db, position_source, track
 
 C = sar.speed_of_light
 GRID = dict(centre_m=(0, 0, 0), row_axis=(0, 1, 0), col_axis=(1, 0, 0), row_spacing_m=0.5,
@@ -112,7 +112,7 @@ def test_curvature_that_is_not_corrected_is_said(scene, capfd):
     block = make(acq, curvature="warn")
     images, _ = form(block, lines, positions)
     assert error_db(images[0], truth) > -20
-    said = "".join(capfd.readouterr())
+    said = logged(capfd, "points of image 0 appear")
     assert "points of image 0 appear up to" in said and "'correct' puts them back" in said
     assert f"{block.report()['displacement_m']:.3g} m" in said
 
@@ -147,7 +147,7 @@ def test_bad_lines_and_positions_are_counted(scene, capfd):
     assert np.all(np.isfinite(images)) and error_db(images[0], truth) < -25
     assert tags[0]["pulses"] == 149
     assert block.bad_lines() == 1 and block.report()["skipped_pulses"] == 1
-    said = "".join(capfd.readouterr())
+    said = logged(capfd, "pulse 20 is skipped", "1 lines held")
     assert "pulse 20 is skipped" in said and "1 lines held values that are not finite" in said
 
 

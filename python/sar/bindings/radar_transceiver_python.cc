@@ -160,7 +160,10 @@ void bind_radar_transceiver(py::module& m)
               s.positions = positions;
               s.facts = facts;
               s.expected = expected_from(calibration);
-              return block::make(p, whole("lines", lines), s);
+              const int frame_lines = whole("lines", lines);
+              // opening a radio takes seconds
+              py::gil_scoped_release others_run;
+              return block::make(p, frame_lines, s);
           }),
           py::arg("acq"),
           py::arg("lines"),
