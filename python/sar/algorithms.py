@@ -296,6 +296,61 @@ def _back_projection(rec, grid):
     return [Figure(0.01, LIMITS["peak"], "{value} rad, any flight" + work)]
 
 
+# Places on a grid, 0 to 1 in both directions, at which polar format looks at its ranges.
+_NODES = 0.5 - 0.5 * np.cos(math.pi * np.arange(9) / 8)
+
+
+def _beyond_the_swath(rec, grid):
+    """Why the lines do not hold all of a grid, as polar format counts them, or ""."""
+    acq = rec.acq
+    positions = _finite_positions(rec)
+    axis = acq.compressed_axis(2 if acq.waveform == "fmcw" else 1)
+    offset = axis.range_bias_m
+    if axis.range_reference == "point":
+        offset = offset - sum(np.linalg.norm(np.array(axis.reference_point_m) - p, axis=1)
+                              for p in positions) / 2
+    nodes = [np.array(grid.position(r * (grid.rows - 1), c * (grid.cols - 1)))
+             for r in _NODES for c in _NODES]
+    ranges = np.array([sum(np.linalg.norm(s - p, axis=1) for p in positions) / 2 + offset
+                       for s in nodes])
+    periodic = acq.in_frequency_domain()
+    last_m = axis.first_m + (axis.samples - (0 if periodic else 1)) * axis.spacing_m
+    low, high = ranges.min(), ranges.max()
+    slack = 1e-9 * np.abs(ranges - offset).max()
+    if low >= axis.first_m - slack and high <= last_m + slack:
+        return ""
+    return (f"the grid lies at ranges of {low:.6g} to {high:.6g} m, not all within the "
+            f"{'alias-free ' if periodic else ''}swath of {axis.first_m:.6g} to {last_m:.6g} m")
+
+
+def cycles_a_pulse(acq, grid, gradients):
+    """Cycles by which the phase across a grid changes from pulse to pulse, on average over the
+    aperture; polar format shows up to one without ambiguity.
+
+    gradients  of the range at the grid's middle, along rows and columns of the grid: (pulses, 2);
+               None is returned where they do not all point to one side
+    """
+    sides = np.array([max(grid.rows - 1, 1) * grid.row_spacing_m,
+                      max(grid.cols - 1, 1) * grid.col_spacing_m])
+    seen = gradients * sides  # the block compares directions in cells, which shrink as sides grow
+    ahead = seen.mean(axis=0)
+    forward = seen @ ahead
+    if not np.all(forward > 0):
+        return None
+    order = np.argsort((seen[:, 1] * ahead[0] - seen[:, 0] * ahead[1]) / forward, kind="stable")
+    turned = np.abs(gradients[order[-1]] - gradients[order[0]]) / (len(order) - 1)
+    axis = acq.compressed_axis(2 if acq.waveform == "fmcw" else 1)
+    # the highest frequency of a line; the transform of a pulse ends next to half the sampling rate
+    above = 0.5
+    if acq.in_frequency_domain():
+        n = axis.samples
+        down = acq.waveform == "frequency_domain" and acq.frequency_step_hz < 0
+        above = (n // 2 if down else n - 1 - n // 2) / n
+    highest = 2 * axis.carrier_hz / C + above / axis.spacing_m  # cycles/m
+    return float(highest * turned @ [(grid.rows - 1) * grid.row_spacing_m,
+                                     (grid.cols - 1) * grid.col_spacing_m])
+
+
 def _polar_format(rec, grid):
     if rec.tx is None:
         return NO_POSITIONS
@@ -307,14 +362,18 @@ def _polar_format(rec, grid):
     mean = np.mean(u, axis=0)
     if len(u) < 2 or not np.linalg.norm(mean) > 0:
         return "the aperture has no direction"
-    spread = math.degrees(np.arccos(np.clip(u @ mean / np.linalg.norm(mean), -1, 1)).max())
+    cosines = u @ mean / np.linalg.norm(mean) / np.linalg.norm(u, axis=1)
+    spread = math.degrees(np.arccos(np.clip(cosines, -1, 1)).max())
     if spread > 75:
         return f"the aperture spreads {spread:.3g} degrees from its mean direction, more than 75"
-    step = np.abs(np.diff(u, axis=0) @ np.array([grid.row_axis, grid.col_axis]).T)
-    turned = 2 * rec.acq.centre_frequency_hz() / C * (
-        step @ [grid.rows * grid.row_spacing_m, grid.cols * grid.col_spacing_m]).max()
-    if turned > 1:
-        return (f"from pulse to pulse the phase changes by {turned:.3g} cycles over the grid, more "
+    beyond = _beyond_the_swath(rec, grid)
+    if beyond:
+        return beyond
+    turned = cycles_a_pulse(rec.acq, grid, u @ np.array([grid.row_axis, grid.col_axis]).T)
+    if turned is None:
+        return "the grid is not seen from one side"
+    if turned > 1 + 1e-6:
+        return (f"from pulse to pulse the phase changes by {turned:.4g} cycles over the grid, more "
                 "than one")
     return [Figure(curvature_rad(rec, grid), LIMITS["edge"],
                    "{value} rad by curved wavefronts at the rim of the grid")]
@@ -374,6 +433,7 @@ class Choice:
     algorithm: str
     reasons: list  # sentences, one an algorithm; that of the chosen one first
     budgets: list
+    grid: object  # for bp and pfa: the one that was given, or grids.auto_grid(), or None
 
 
 def choose(rec, asked="auto", *, plane=None, grid=None, without=(), doppler_centroid=None,
@@ -400,7 +460,7 @@ def choose(rec, asked="auto", *, plane=None, grid=None, without=(), doppler_cent
     all_of = _budgets(rec, grid, track, doppler_centroid, geometry)
     if asked != "auto":
         (budget,) = [b for b in all_of if b.algorithm == asked]
-        return Choice(asked, [budget.sentence()], all_of)
+        return Choice(asked, [budget.sentence()], all_of, grid)
     why_not = ""
     if plane is None and track is not None and not track.slant_plane:
         plane = "ground"
@@ -445,4 +505,4 @@ def choose(rec, asked="auto", *, plane=None, grid=None, without=(), doppler_cent
         if b.algorithm not in taken and b.fits():
             said += why_not.format(b.algorithm)
         reasons.append(said)
-    return Choice(chosen.algorithm, reasons, all_of)
+    return Choice(chosen.algorithm, reasons, all_of, grid)

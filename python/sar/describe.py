@@ -11,6 +11,7 @@ import numpy as np
 
 from . import formats, samples, sigmf_files
 from . import sar_python as _sar
+from .frequency_response import frequencies_hz
 from .recordings import REQUIRED, SIGMF_KEYS, RecordingError, lacking, open_recording, waveform_of
 
 # A waveform that nothing tells: what is asked for is what this one needs.
@@ -224,8 +225,7 @@ def _recording_lines(rec):
            f"{_sar.speed_of_light / 2 / acq.bandwidth_hz():.4g} m")
     yield f"  wavelength        {acq.wavelength_m():.6g} m"
     if acq.waveform == "fmcw":
-        first = acq.first_frequency_hz()
-        last = first + (acq.samples - 1) * acq.chirp_rate_hz_per_s / acq.sample_rate_hz
+        first, last = frequencies_hz(acq)[[0, -1]]
         shift = abs(acq.doppler_shift_m(acq.prf_hz / 2))
         yield (f"  sweep             {first / 1e9:.6g} to {last / 1e9:.6g} GHz, the middle is "
                f"{acq.centre_frequency_hz() / 1e9:.6g} GHz")

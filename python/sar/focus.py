@@ -128,6 +128,17 @@ def grid_report(rec, grid, image, formed, sink):
     }
 
 
+def _refuse_options(algorithm, interpolation, accuracy, oversampling):
+    """Of focus(): what is set, and would be without effect."""
+    given = {"interpolation": interpolation is not None, "accuracy": accuracy != "auto",
+             "oversampling": bool(oversampling)}
+    takes = {"bp": given, "pfa": (), "csa": ("oversampling", )}.get(algorithm, ("interpolation", "oversampling"))
+    lost = [name for name in given if given[name] and name not in takes]
+    if lost:
+        raise FocusError(f"{', '.join(lost)} of focus() would do nothing: algorithm {algorithm} has no "
+                         "such option; expected it not to be set, or algorithm bp")
+
+
 def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpolation=None,
           accuracy="auto", oversampling=0, backend="auto", device=0, pulses_per_image=0, hop=0,
           annotate=False, align_sweeps=False, progress=None):
@@ -135,7 +146,8 @@ def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpola
 
     algorithm  "bp", one of range_doppler(), or "auto", see algorithms.choose(): with a grid
                among those that form images on it
-    grid       None: for bp what grids.auto_grid() makes; the others have their own
+    grid       None: for bp and pfa what grids.auto_grid() makes; the others have their own
+    accuracy   of bp alone; oversampling not of pfa, interpolation not of pfa and csa
 
     Returns (image complex64 (rows, cols), report dict), whose "choice" says why "auto" chose. With
     pulses_per_image the newest image. ``align_sweeps``: FMCW: motion during the sweeps is taken
@@ -143,36 +155,36 @@ def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpola
     """
     from .grids import auto_grid, phase_centres
 
+    reasons = None
     if algorithm != "bp":
         from . import algorithms
 
         choice = algorithms.choose(
-            rec, algorithm, plane=None if grid is None else "ground", grid=grid,
+            rec, algorithm, plane="ground" if grid is not None or accuracy != "auto" else None, grid=grid,
             without=["pfa"] if interpolation or accuracy != "auto" or oversampling else [])
-        more = {} if interpolation is None else {"interpolation": interpolation}
+        reasons = choice.reasons
+        _refuse_options(choice.algorithm, interpolation, accuracy, oversampling)
         if choice.algorithm in DOPPLER_ALGORITHMS:
             if grid is not None:
                 raise FocusError(f"grid is given, and algorithm {choice.algorithm} has its own, in "
                                  "the slant plane; expected None, or algorithm bp")
+            more = {} if interpolation is None else {"interpolation": interpolation}
             image, report = range_doppler(
                 rec, algorithm=choice.algorithm, folder=folder, window=window,
                 oversampling=oversampling, backend=backend, device=device, lines=pulses_per_image,
                 hop=hop, annotate=annotate, align_sweeps=align_sweeps, progress=progress, **more)
-        elif choice.algorithm == "pfa":
+            report["choice"] = reasons
+            return image, report
+        grid = choice.grid
+        if choice.algorithm == "pfa":
             from .polar_format import polar_format
 
             image, report = polar_format(
                 rec, grid or auto_grid(rec)[0], folder=folder, window=window, backend=backend,
                 device=device, pulses_per_image=pulses_per_image, hop=hop, annotate=annotate,
                 align_sweeps=align_sweeps, progress=progress)
-        else:
-            image, report = focus(
-                rec, grid, folder=folder, window=window, accuracy=accuracy,
-                oversampling=oversampling, backend=backend, device=device,
-                pulses_per_image=pulses_per_image, hop=hop, annotate=annotate,
-                align_sweeps=align_sweeps, progress=progress, **more)
-        report["choice"] = choice.reasons
-        return image, report
+            report["choice"] = reasons
+            return image, report
     interpolation = interpolation or "sinc8"
     phase_centres(rec)  # raises the sentence where there are no positions
     if grid is None:
@@ -211,7 +223,8 @@ def focus(rec, grid=None, *, algorithm="bp", folder="", window="rect", interpola
                   "phase_error_bound_rad": formed["phase_bound_rad"],
                   "meaning": ACCURACY_TEXT[accuracy]},
         outside_pixels=formed["outside_pixel_pulses"], non_finite_lines=compression.bad_lines(),
-        window=window, interpolation=interpolation, oversampling=oversampling)
+        window=window, interpolation=interpolation, oversampling=oversampling,
+        **({} if reasons is None else {"choice": reasons}))
 
 
 # ---- range-Doppler ----------------------------------------------------------------------

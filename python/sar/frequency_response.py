@@ -26,16 +26,19 @@ from .recordings import C, RecordingError, read_csv
 LARGEST_ERROR_RAD = 0.2
 
 
-def frequencies_hz(acq):
-    """Frequency of each sample of a line over frequency, Hz."""
+def step_hz(acq):
+    """From one sample of a line over frequency to the next, Hz."""
     if acq.waveform not in ("frequency_domain", "fmcw"):
         raise RecordingError(
             f"a frequency response was given, but the waveform is {acq.waveform}; expected lines "
             "over frequency, frequency_domain or fmcw (a pulse has its replica)")
-    middle = acq.samples // 2
-    step = acq.frequency_step_hz if acq.waveform == "frequency_domain" else (
-        acq.chirp_rate_hz_per_s / acq.sample_rate_hz)
-    return acq.centre_frequency_hz() + (np.arange(acq.samples) - middle) * step
+    return (acq.frequency_step_hz if acq.waveform == "frequency_domain" else
+            acq.chirp_rate_hz_per_s / acq.sample_rate_hz)
+
+
+def frequencies_hz(acq):
+    """Frequency of each sample of a line over frequency, Hz."""
+    return acq.first_frequency_hz() + np.arange(acq.samples) * step_hz(acq)
 
 
 def _table(path):
@@ -105,11 +108,14 @@ def measure(rec, *, range_m=None, target_m=None):
 
     H[k] is the mean over the lines of X[k], the phase of the way there and back taken off, in
     units of its own mean magnitude. What stands still and is no part of it (leakage, walls) has to
-    be subtracted before. The error is that of the mean, from the spread of the lines; more than
-    0.2 rad at any frequency is refused.
+    be subtracted before. The error is that of the mean, from the spread of the lines, 2 or more;
+    more than 0.2 rad at any frequency is refused.
     """
     acq = rec.acq
     f = frequencies_hz(acq)
+    if rec.num_pulses < 2:
+        raise RecordingError("the recording has 1 line; expected 2 or more, whose spread says how "
+                             "well the response is known")
     if (range_m is None) == (target_m is None):
         raise RecordingError("give either range_m or target_m: the range of the reference, or its "
                              "place")
@@ -134,7 +140,7 @@ def measure(rec, *, range_m=None, target_m=None):
         raise RecordingError("the reference has no energy at some frequency; expected a strong "
                              "point in every line")
     spread = np.sqrt(np.maximum(power / rec.num_pulses - np.abs(mean) ** 2, 0))
-    error = spread / np.abs(mean) / np.sqrt(2 * rec.num_pulses)
+    error = spread / np.abs(mean) / np.sqrt(2 * (rec.num_pulses - 1))
     if np.max(error) > LARGEST_ERROR_RAD:
         k = int(np.argmax(error))
         raise RecordingError(

@@ -11,6 +11,8 @@ Positions lie in the plane z = 0, rows along x, columns along y, the scene at z 
 file says when they were measured: one a second is assumed, which no imager here looks at.
 """
 
+import io
+
 import numpy as np
 from numpy.lib import format as npy
 
@@ -35,8 +37,6 @@ def matches(n):
 
 
 def _arrays(n):
-    import io
-
     f = io.BytesIO(bytes(n.store.read(0, n.store.size)))
     arrays = []
     for what in WHAT:
@@ -50,17 +50,26 @@ def _arrays(n):
 
 
 def read(n, fields, options):
-    samples, first, last, count, steps, distance = _arrays(n)
+    samples, *numbers = _arrays(n)
     _, frequencies, rows, cols = samples.shape
-    steps = np.broadcast_to(np.asarray(steps, float).ravel(), (2,))
-    for what, value in zip(WHAT[1:], (first, last, count, steps, distance)):
-        if not np.all(np.isfinite(value)) or not np.all(np.asarray(value) > 0):
+    if 0 in samples.shape:
+        raise RecordingError(f"{n.path}: the samples have the shape {samples.shape}; expected at "
+                             "least one of each")
+    for i, (what, value) in enumerate(zip(WHAT[1:], numbers)):
+        sizes = (1, 2) if what == "steps of the antenna" else (1,)
+        if value.size not in sizes or value.dtype.kind not in "iuf":
+            raise RecordingError(f"{n.path}: the {what} is an array of {value.dtype}, shape "
+                                 f"{value.shape}; expected " + " or ".join(
+                                     ("a number", "two numbers")[:len(sizes)]))
+        if not np.all(np.isfinite(value)) or not np.all(value > 0):
             raise RecordingError(f"{n.path}: the {what} is {value}; expected a positive number")
-    if int(count) != frequencies or frequencies < 2:
+        numbers[i] = np.broadcast_to(value.ravel().astype(float), (2,)) if len(sizes) == 2 else value.item()
+    first, last, count, steps, distance = numbers
+    if count != frequencies or frequencies < 2:
         raise RecordingError(f"{n.path}: the number of frequencies is {count}, but the samples "
                              f"have {frequencies}; expected the same number, 2 or more")
-    values = {"waveform": "frequency_domain", "samples": frequencies, "carrier_hz": float(first),
-              "frequency_step_hz": (float(last) - float(first)) / (frequencies - 1),
+    values = {"waveform": "frequency_domain", "samples": frequencies, "carrier_hz": first,
+              "frequency_step_hz": (last - first) / (frequencies - 1),
               "prf_hz": 1.0, "slant_range_first_m": 0.0, "phase_sign": 1}
     values.update(fields)
     acq = make_acquisition(values, n.path)
@@ -72,7 +81,7 @@ def read(n, fields, options):
              f"{1e3 * steps[1]:g} mm along y, at z = 0; one a second is assumed",
              f"ranges repeat each {C / 2 / abs(acq.frequency_step_hz):.4g} m"]
     hints = {"scene_centre_m": ((rows - 1) * steps[0] / 2, (cols - 1) * steps[1] / 2,
-                                float(distance)),
+                                distance),
              "scene_extent_m": (cols * steps[1], rows * steps[0]),
              "row_axis": (1.0, 0.0, 0.0), "col_axis": (0.0, 1.0, 0.0)}
     return Recording(acq, lambda a, b: lines[a:b], len(lines), np.arange(len(lines)) / acq.prf_hz,

@@ -19,6 +19,7 @@ from . import measure as m
 from . import sar_python as _sar
 from .display_buffer import (axis_of_blocks, block_peaks, block_sizes, canvas, doppler_spectrum,
                              power_of)
+from .frequency_response import step_hz
 from .image_sink import display_range, grid_axes, to_db, upright
 from .python_stage import guarded, python_stage
 from .recordings import RecordingError
@@ -246,9 +247,7 @@ def for_each_line(rec, take, raw=False, window="rect"):
 def _columns(acq, raw):
     """The axis of a line's samples."""
     if raw and acq.in_frequency_domain():
-        step = (acq.frequency_step_hz if acq.waveform == "frequency_domain" else
-                acq.chirp_rate_hz_per_s / acq.sample_rate_hz)
-        return "radio frequency, MHz", acq.first_frequency_hz() / 1e6, step / 1e6
+        return "radio frequency, MHz", acq.first_frequency_hz() / 1e6, step_hz(acq) / 1e6
     axis = acq.compressed_axis(1)
     where = "slant range" if axis.range_reference == "antenna" else "range from the reference point"
     return f"{where}, m", axis.first_m, axis.spacing_m

@@ -48,8 +48,8 @@ def crooked(weave_m=0.01):
     return rec
 
 
-def spotlight(pulses=400):
-    acq, track, hints = sim.spotlight(pulses=pulses, prf_hz=float(pulses))
+def spotlight(pulses=400, **kw):
+    acq, track, hints = sim.spotlight(pulses=pulses, prf_hz=float(pulses), **kw)
     return unread(acq, pulses, np.array(track.positions(0.0, acq.prf_hz, pulses)), hints=hints)
 
 
@@ -165,6 +165,23 @@ def test_refusals(make, args, message):
         algorithms.choose(make(), **args)
 
 
+@pytest.mark.parametrize("algorithm, options, said", [
+    ("pfa", dict(interpolation="sinc8"), "interpolation of focus.. would do nothing: algorithm pfa"),
+    ("pfa", dict(accuracy="fast", oversampling=2), "accuracy, oversampling of focus"),
+    ("rda", dict(accuracy="exact", oversampling=2), "^accuracy of focus.* algorithm rda"),
+    ("omegak", dict(accuracy="exact"), "^accuracy of focus"),
+    ("csa", dict(interpolation="exact", accuracy="fast", oversampling=2), "^interpolation, accuracy of")])
+def test_options_are_not_lost(algorithm, options, said):
+    with pytest.raises(focus.FocusError, match=said):
+        focus.focus(strip(positions=True), algorithm=algorithm, **options)
+
+
+def test_an_option_of_one_algorithm_asks_for_it():
+    """Unread: back-projection is chosen where range-Doppler would be, and asks for the lines."""
+    with pytest.raises(focus.FocusError, match="a choice needs no lines"):
+        focus.focus(strip(positions=True), algorithm="auto", accuracy="fast", backend="cpu")
+
+
 def grid_around(rec, side_m, spacing_m=0.25):
     n = round(side_m / spacing_m)
     return sar.image_grid.centred((0, 0, 0), (1, 0, 0), (0, 1, 0), spacing_m, spacing_m, n, n)
@@ -178,15 +195,79 @@ def test_polar_format_where_back_projection_is_much_work():
     assert choice.algorithm == "pfa" and "2.2e+10 pulses times pixels" in choice.reasons[4]
     assert algorithms.choose(rec, grid=large, without=["pfa"]).algorithm == "bp"
     # as much, but curved wavefronts
-    dense = spotlight(2400)
-    choice = algorithms.choose(dense, grid=grid_around(dense, 3000.0, 0.4))
+    dense = spotlight(2400, scene_m=3000.0)
+    wide = grid_around(dense, 3000.0, 0.4)
+    choice = algorithms.choose(dense, grid=wide)
     assert choice.algorithm == "bp" and "by curved wavefronts" in choice.reasons[5]
     assert "more than" in choice.reasons[5]
+    # as much, but farther than the lines reach
+    choice = algorithms.choose(spotlight(2400), grid=wide)
+    assert choice.algorithm == "bp" and "not all within the swath of 9935" in choice.reasons[5]
     # a whole turn
     a = np.linspace(0, 2 * math.pi, 400)
     rec.tx = np.stack([5e3 * np.cos(a), 5e3 * np.sin(a), 500 + 0 * a], axis=1)
     said = algorithms.choose(rec, grid=large)
     assert said.algorithm == "bp" and "degrees from its mean direction" in said.reasons[5]
+
+
+def moved_about(rec):
+    """Pulses in any order and not evenly: neighbours are far apart, the aperture is as long."""
+    rng = np.random.default_rng(1)
+    rec.tx = rng.permutation(rec.tx + rng.normal(scale=0.3, size=rec.tx.shape))
+    return rec
+
+
+def stepped(step_hz, pulses=200, carrier_hz=9.6e9, **kw):
+    """The spotlight by a stepped-frequency radar; 150 m without ambiguity."""
+    acq = sar.acquisition(waveform="frequency_domain", samples=301, carrier_hz=carrier_hz, prf_hz=20.0,
+                          frequency_step_hz=step_hz, slant_range_first_m=9925.0, **kw)
+    return unread(acq, pulses, spotlight(pulses).tx)
+
+
+REFERENCE = dict(range_reference="point", reference_point_m=(30.0, 0.0, 0.0))
+LARGEST = {  # recording, spacing of the grid, and what the block says to one that is larger
+    "pulses": (spotlight, 4.0, "outside their swath"),
+    "pulses, biased": (lambda: spotlight(40, slant_range_m=3e3, altitude_m=1e3).replaced(
+        range_bias_m=-60.0), 4.0, "outside their swath"),
+    "stepped frequency": (lambda: stepped(1e6), 1.0, "outside their alias-free swath"),
+    "from a reference point": (
+        lambda: stepped(1e6, **REFERENCE).replaced(slant_range_first_m=-75.0), 1.0, "alias-free"),
+    "few pulses": (lambda: spotlight(8), 0.1, "changes by"),
+    "pulses in any order": (lambda: moved_about(spotlight(20)), 0.5, "changes by"),
+    "few pulses, frequency upwards": (lambda: stepped(2e5, 20), 0.05, "changes by"),
+    "few pulses, frequency downwards": (lambda: stepped(-2e5, 20, 9.66e9), 0.05, "changes by"),
+}
+
+
+@pytest.mark.parametrize("name", LARGEST)
+def test_polar_format_is_promised_for_what_the_block_takes(name):
+    """The largest grid that has a budget is the largest that the block takes."""
+    from gnuradio.sar.polar_format import polar_format
+
+    make, spacing_m, refused = LARGEST[name]
+    rec = make()
+    lines = np.random.default_rng(2).normal(size=(rec.num_pulses, 2 * rec.acq.samples))
+    lines = lines.astype(np.float32).view(np.complex64)
+    rec._read = lambda a, b: lines[a:b]
+
+    def grid(n):
+        return grid_around(rec, n * spacing_m, spacing_m)
+
+    def problem(n):
+        return algorithms.budgets(rec, grid=grid(n))[-1].problem
+
+    low, high = 2, 2000
+    assert not problem(low) and problem(high)
+    while high - low > 1:
+        n = (low + high) // 2
+        low, high = (low, n) if problem(n) else (n, high)
+    print(low, problem(high))
+    polar_format(rec, grid(low), curvature="warn", backend="cpu")
+    with pytest.raises(focus.FocusError, match=refused) as error:
+        polar_format(rec, grid(high), curvature="warn", backend="cpu")
+    if refused == "changes by":
+        seen = float(str(error.value).split("changes by ")[1].split()[0])
+        assert float(problem(high).split("changes by ")[1].split()[0]) == pytest.approx(seen, rel=1e-3)
 
 
 @pytest.mark.parametrize("side_m", [60.0, 200.0])

@@ -76,10 +76,10 @@ def test_lines_over_frequency_to_delay():
     assert y[0][peak] == pytest.approx(1, abs=1e-5)
 
 
-@pytest.mark.parametrize("window, irw, pslr_db, tolerance_db",
-                         [("rect", 0.886, -13.26, 0.02), ("hamming", 1.306, -42.7, 0.3),
-                          ("taylor(4, 35)", 1.184, -35.2, 0.3)])
-def test_zoom_of_an_image_needs_no_interpolation(window, irw, pslr_db, tolerance_db):
+@pytest.mark.parametrize("window, pslr_db, tolerance_db",
+                         [("rect", -13.26, 0.02), ("hamming", -42.7, 0.3),
+                          ("taylor(4, 35)", -35.2, 0.3)])
+def test_zoom_of_an_image_needs_no_interpolation(window, pslr_db, tolerance_db):
     """A row of an image at one sample a cell to 64: its spectrum, then the piece around the
     point. Width, side lobe and place of the point are those of theory."""
     samples, place, spacing = 500, 201.37, 1 / 64
@@ -104,7 +104,7 @@ def test_zoom_of_an_image_needs_no_interpolation(window, irw, pslr_db, tolerance
         part = (size[i] - size[peak] / np.sqrt(2)) / (size[i] - size[i + way])
         return i + way * part
 
-    assert (edge(1) - edge(-1)) * spacing == pytest.approx(irw, rel=0.003)
+    assert (edge(1) - edge(-1)) * spacing == pytest.approx(sar.window(window).irw(), rel=0.003)
     lobes = []
     for way in (-1, 1):
         i = peak

@@ -67,11 +67,23 @@ def test_positions_and_samples(tmp_path):
     (dict(count=np.int32(12)), "the number of frequencies is 12, but the samples have 11"),
     (dict(distance=-0.1), "the distance is -0.1; expected a positive number"),
     (dict(first=np.nan), "the first frequency is nan"),
+    (dict(data=np.zeros((2, 11, 0, 5), "<u2")), "the samples have the shape (2, 11, 0, 5)"),
+    (dict(first=FREQUENCIES), "the first frequency is an array of float64, shape (11,); expected a number"),
+    (dict(steps=np.ones(3)), "the steps of the antenna is an array of float64, shape (3,); expected a "
+     "number or two numbers"),
+    (dict(count=np.float64(11.5)), "the number of frequencies is 11.5, but the samples have 11"),
+    (dict(distance=np.array("0.15")), "the distance is an array of <U4"),
+    (dict(last=np.array([])), "the last frequency is an array of float64, shape (0,)"),
 ])
 def test_files_that_are_broken(tmp_path, how, part):
     with pytest.raises(RecordingError) as error:
         open_recording(scan_file(tmp_path / "scan.npy", **how))
-    assert part in str(error.value)
+    assert part in str(error.value) and "scan.npy" in str(error.value)
+
+
+def test_one_step_is_that_of_both(tmp_path):
+    rec = open_recording(scan_file(tmp_path / "scan.npy", steps=np.array([STEP_M])))
+    np.testing.assert_allclose(rec.tx[3 * COLS + 7], (3 * STEP_M, 7 * STEP_M, 0))
 
 
 def test_a_truncated_file_says_so(tmp_path):

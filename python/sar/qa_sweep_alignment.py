@@ -228,6 +228,23 @@ def test_a_recording_is_aligned_when_asked_for(recorded):
     assert abs(right).max() == pytest.approx(1, abs=0.05)
 
 
+@pytest.mark.parametrize("centroid_hz,said", [(400.0, True), (-400.0, True), (125.0, False)])
+def test_echoes_beyond_the_band_are_said(centroid_hz, said):
+    """Doppler frequencies of -50 to 300 Hz in the band of 800 Hz around the centroid that is told."""
+    from gnuradio.sar.recordings import Recording
+    from gnuradio.sar.sweeps import alignment
+
+    acq = sar.acquisition(**ACQ, doppler_centroid_hz=centroid_hz)
+    fd = np.linspace(300, -50, 100)
+    # straight away from the point, at the speed that gives them
+    far = np.cumsum(-fd * C / (2 * acq.centre_frequency_hz()) / acq.prf_hz)
+    tx = np.stack([-1000 - far, 0 * far, 0 * far], axis=1)
+    rec = Recording(acq, None, 100, np.arange(100) / acq.prf_hz, tx=tx)
+    ((_, block), ), notes = alignment(rec, True, point_m=(0, 0, 0))
+    assert block.doppler_band_hz() == pytest.approx(800)
+    assert any("of the scene's middle are -5" in n and "lose echoes" in n for n in notes) == said
+
+
 def test_align_sweeps_of_the_command_line(recorded, tmp_path, capsys):
     from gnuradio.sar.cli import main
 

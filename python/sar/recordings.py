@@ -289,6 +289,8 @@ class Recording:
 
         h = frequency_response.of(response, self.acq)
         self._response = h if self._response is None else self._response * h
+        if self._mean is not None:  # of lines before the division, which comes first
+            self._mean = self._mean / h
         name = response if isinstance(response, (str, os.PathLike)) else "given"
         self.used["frequency_response"] = str(name)
         self.notes.append(f"the frequency response ({os.path.basename(str(name))}) is taken off "

@@ -31,7 +31,7 @@ def alignment(rec, wanted, acq=None, point_m=None):
         if wanted:
             raise ValueError(f"align_sweeps is set, but the waveform is {acq.waveform}; expected fmcw")
         return [], []
-    largest, notes = abs(acq.doppler_centroid_hz), []
+    largest, notes, fd = abs(acq.doppler_centroid_hz), [], np.empty(0)
     if point_m is not None and rec.tx is not None and rec.num_pulses > 1:
         fd = doppler_hz(rec, np.asarray(point_m, float))
         fd = fd[np.isfinite(fd)]
@@ -53,8 +53,8 @@ def alignment(rec, wanted, acq=None, point_m=None):
         f"motion during the sweeps, {shift_m:.3g} m ({cells:.2g} cells) at {largest:.4g} Hz, is taken out to "
         f"{block.error_bound_db():.0f} dB in a Doppler band of {block.doppler_band_hz():.4g} Hz around "
         f"{acq.doppler_centroid_hz:.4g} Hz")
-    if point_m is not None and rec.tx is not None and largest > (
-            abs(acq.doppler_centroid_hz) + block.doppler_band_hz() / 2):
-        notes.append(f"Doppler frequencies of the scene's middle reach {largest:.4g} Hz, beyond that band: "
-                     "the ends of the aperture lose echoes; choose fewer pulses (start, stop)")
+    if len(fd) and np.abs(fd - acq.doppler_centroid_hz).max() > block.doppler_band_hz() / 2:
+        notes.append(f"Doppler frequencies of the scene's middle are {fd.min():.4g} to {fd.max():.4g} Hz, not "
+                     "all within that band: the ends of the aperture lose echoes; choose fewer pulses (start, "
+                     "stop)")
     return [("sweep_alignment", block)], notes
