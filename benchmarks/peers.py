@@ -251,7 +251,8 @@ def main(argv):
                     row["error_db"] = round(error, 1)
                 if work:
                     row["work"] = work
-                print(f"{lib.name:8} {workload:20} {name(n):16} {ms:10.3f} ms  error {error:.1f} dB" + ("" if ok else ": too large"))
+                print(f"{lib.name:8} {workload:20} {name(n):16} {ms:10.3f} ms"
+                      + (f"  error {error:.1f} dB" if math.isfinite(error) else "") + ("" if ok else ": too large"))
                 if rows:
                     with open(rows, "a") as f:
                         f.write(json.dumps(row) + "\n")

@@ -6,9 +6,10 @@
     kernel_resources.py LIBRARY --update  write what this library has into the table
 
 For each architecture in the library: registers a thread, bytes of stack (registers that did
-not fit: 0, but for the few kernels whose bytes the table has), static shared memory, instructions, and instructions of the innermost
-loop that computes most, which for back-projection is divided by the pulse-pixels it makes.
-Numbers belong to one version of nvcc: with another they are only counted.
+not fit: 0, but for the few kernels whose bytes the table has), static shared memory, instructions,
+and instructions of the innermost loop that computes most. Numbers belong to the nvcc that compiled
+the library: with another than that of the table nothing is compared, and that is said. So is an
+architecture that the table has not; it may not spill all the same.
 
 Needs cuobjdump and nvdisasm of the CUDA toolkit (or the wheels nvidia-cuda-cuobjdump and
 nvidia-cuda-nvdisasm); exits with 77, skipped, without them.
@@ -26,7 +27,7 @@ from pathlib import Path
 TABLE = Path(__file__).resolve().parent.parent / "kernels" / "cuda" / "kernel_resources.json"
 # kernels whose numbers are kept; of all others only the stack is looked at
 HOT = re.compile(r"line_filter|fused_rcmc|fused_rows|column_|patch_kernel|tile_kernel")
-# work of one pass of the loop of a kernel, by the name of the kernel
+# what tells the loop that computes
 FLOATS = re.compile(r"\b(FFMA|FMUL|FADD|HFMA2|FFMA2)\b")
 
 
@@ -127,16 +128,19 @@ def instructions(library, cuobjdump, env):
     return found
 
 
-def version():
-    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
-    m = re.search(r"release (\d+\.\d+)", run(nvcc, "--version")) if os.access(nvcc, os.X_OK) else None
-    return m[1] if m else "unknown"
+def version(nvcc):
+    """13.0 of a version 13.0.48, or of what the nvcc on the path says."""
+    if not nvcc:
+        program = tool("nvcc")
+        nvcc = re.search(r"release ([\d.]+)", run(program, "--version"))[1] if program else "unknown"
+    return ".".join(nvcc.split(".")[:2])
 
 
 def main(argv=None):
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("library")
     parser.add_argument("--update", action="store_true")
+    parser.add_argument("--nvcc", help="version that compiled the library (that of nvcc on the path)")
     parser.add_argument("--table", type=Path, default=TABLE)
     a = parser.parse_args(argv)
     cuobjdump, nvdisasm = tool("cuobjdump"), tool("nvdisasm")
@@ -155,14 +159,15 @@ def main(argv=None):
         total, loop = counts.get((arch, mangled), (0, 0))
         now.setdefault(arch, {})[names[mangled]] = {**r, "instructions": total, "loop": loop}
 
-    table = json.loads(a.table.read_text()) if a.table.exists() else {"nvcc": version(), "kernels": {}}
-    same_nvcc = table["nvcc"] == version()
+    nvcc = version(a.nvcc)
+    table = json.loads(a.table.read_text()) if a.table.exists() else {"nvcc": nvcc, "kernels": {}}
+    same_nvcc = table["nvcc"] == nvcc
     spilling = [f"{arch} {k}: {v['stack']} bytes of stack, expected at most {allowed}"
                 for arch, kernels in now.items() for k, v in kernels.items()
                 if v["stack"] > (allowed := table["kernels"].get(arch, {}).get(k, {}).get("stack", 0))]
     wrong = spilling if same_nvcc and not a.update else []
     if a.update:
-        table["nvcc"] = version()
+        table["nvcc"] = nvcc
         for arch, kernels in sorted(now.items()):
             table["kernels"][arch] = {
                 k: {n: v[n] for n in ("registers", "stack", "shared", "instructions", "loop")}
@@ -172,7 +177,10 @@ def main(argv=None):
     elif same_nvcc:
         better = 0
         for arch, kernels in now.items():
-            stored = table["kernels"].get(arch, {})
+            stored = table["kernels"].get(arch)
+            if stored is None:
+                print(f"{arch} is not in the table: only its stack is looked at")
+                continue
             for k, was in stored.items():
                 is_now = kernels.get(k)
                 if is_now is None:
@@ -187,12 +195,12 @@ def main(argv=None):
                         wrong.append(f"{arch} {k}: {what} {is_now[what]}, expected at most {v}")
                     better += is_now[what] < 0.98 * v
             for k in kernels:
-                if HOT.search(k) and stored and k not in stored:
+                if HOT.search(k) and k not in stored:
                     wrong.append(f"{arch} {k}: not in the table; --update")
         if better:
             print(f"{better} numbers are better than in the table: --update keeps them")
     else:
-        print(f"the table is of nvcc {table['nvcc']}, this is {version()}: nothing to compare; "
+        print(f"the table is of nvcc {table['nvcc']}, this is {nvcc}: nothing to compare; "
               f"{len(spilling)} kernels with more stack than there")
     for line in wrong:
         print(line)
