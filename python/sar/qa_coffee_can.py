@@ -151,9 +151,12 @@ def test_lines_of_the_nominal_ramp_drift_away(tmp_path, simulated):
         coordinate=[256, 560], rotation=0, state="enabled"), parameters=dict(
             type="float", vlen="1", num_inputs="1")))
     d["connections"].append(["ramps", "1", "unused", "0"])
+    for block, parameter, value in changes:  # the example leaves some at their defaults
+        (b,) = [b for b in d["blocks"] if b["name"] == block]
+        b["parameters"][parameter] = value
     path = tmp_path / EXAMPLE
     path.write_text(yaml.safe_dump(d))
-    out = compile_and_run(str(path), tmp_path, "-b", "cpu", "-d", str(simulated), changes=changes)
+    out = compile_and_run(str(path), tmp_path, "-b", "cpu", "-d", str(simulated))
     still = np.load(out / "coffee_can_still.npy")
     far = np.abs(axis(still) - STILL_M) < 0.5
     assert still[:, far].max(axis=1).min() < 0.5 * CLUTTER / 2
