@@ -8,6 +8,7 @@
 #include "azimuth_fft_math.h"
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 
 namespace gr {
@@ -51,6 +52,11 @@ public:
 
     //! Lines (inverse: rows) into first .. first + count - 1 of the frame.
     void take(const void* lines, int first, int count);
+    //! Lines that are made where they are collected: write(place, from, n) writes lines
+    //! first + from .. first + from + n - 1, finite ones. Forward only.
+    void take(int first,
+              int count,
+              const std::function<void(cf32* place, int from, int n)>& write);
     //! Transform the frame, of which lines 0 .. filled - 1 came; the rest is zeros.
     void transform(int filled);
     //! Rows (inverse: lines) of the transformed frame.
@@ -59,8 +65,7 @@ public:
     void next(int kept);
 
     //! The frame [rows][cols] in the memory of the target: the spectrum after
-    //! transform(). A forward transform without overlap finds its lines here, so they may
-    //! also be put here instead of take().
+    //! transform().
     virtual cf32* frame() = 0;
     //! Memory that it holds, bytes: frame, collected lines, workspace.
     virtual std::size_t bytes() const = 0;
@@ -75,6 +80,8 @@ public:
 protected:
     explicit azimuth_fft(const azimuth_fft_params& params);
 
+    //! Where lines are collected: the ring with overlap, else the frame.
+    virtual cf32* collected() = 0;
     //! Lines into the frame, or with overlap into places of the ring.
     virtual void load(const void* lines, int place, int count) = 0;
     //! Collected lines from the ring into the frame.
@@ -94,6 +101,11 @@ protected:
     const azimuth_fft_params d_params;
 
 private:
+    //! f(place, from, n) for runs of places that lines first + from .. go to.
+    void each_place(int first,
+                    int count,
+                    const std::function<void(int place, int from, int n)>& f);
+
     line_ring d_ring;
     int d_filled = 0; // of the frame that was transformed last
 };

@@ -33,7 +33,9 @@ azimuth_fft::azimuth_fft(const azimuth_fft_params& params) : d_params(params)
     d_ring.lines = params.lines;
 }
 
-void azimuth_fft::take(const void* lines, int first, int count)
+void azimuth_fft::each_place(int first,
+                             int count,
+                             const std::function<void(int place, int from, int n)>& f)
 {
     require(first >= 0 && count >= 0 && first <= frame_in() - count,
             "lines ",
@@ -45,16 +47,30 @@ void azimuth_fft::take(const void* lines, int first, int count)
             " lines");
     if (!d_params.overlap) {
         if (count > 0)
-            load(lines, first, count);
+            f(first, 0, count);
         return;
     }
     for (int done = 0; done < count;) {
         const int n = d_ring.run(first + done, count - done);
-        load(line_at(lines, d_params.input, d_params.cols, done),
-             d_ring.place(first + done),
-             n);
+        f(d_ring.place(first + done), done, n);
         done += n;
     }
+}
+
+void azimuth_fft::take(const void* lines, int first, int count)
+{
+    each_place(first, count, [&](int place, int from, int n) {
+        load(line_at(lines, d_params.input, d_params.cols, from), place, n);
+    });
+}
+
+void azimuth_fft::take(int first,
+                       int count,
+                       const std::function<void(cf32* place, int from, int n)>& write)
+{
+    each_place(first, count, [&](int place, int from, int n) {
+        write(collected() + line_values(place), from, n);
+    });
 }
 
 void azimuth_fft::transform(int filled)
@@ -135,10 +151,14 @@ public:
     std::uint64_t bad_lines() const override { return d_bad_lines; }
 
 protected:
+    cf32* collected() override
+    {
+        return d_params.overlap ? d_lines.data() : d_frame.data();
+    }
+
     void load(const void* lines, int place, int count) override
     {
-        cf32* into =
-            (d_params.overlap ? d_lines.data() : d_frame.data()) + line_values(place);
+        cf32* into = collected() + line_values(place);
         parallel_for(count, [&](int i, int) {
             cf32* line = into + line_values(i);
             cf32* end = line + d_params.cols;

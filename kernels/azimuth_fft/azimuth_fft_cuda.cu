@@ -117,11 +117,15 @@ public:
     }
 
 protected:
+    cf32* collected() override
+    {
+        return d_params.overlap ? d_lines.data() : d_frame.data();
+    }
+
     void load(const void* lines, int place, int count) override
     {
         const cuda::device_guard device(d_space.index());
-        cf32* into =
-            (d_params.overlap ? d_lines.data() : d_frame.data()) + line_values(place);
+        cf32* into = collected() + line_values(place);
         load_lines<<<grid(count), block_threads, 0, d_stream>>>(lines,
                                                                 d_params.input,
                                                                 into,

@@ -174,7 +174,7 @@ private:
         const std::size_t cells = static_cast<std::size_t>(s.rows) * s.cols;
         const bool lines = !d_lines_fft || d_lines_fft->batch() != s.pulses;
         const bool lattice = !d_columns || d_made.rows != s.rows || d_made.cols != s.cols;
-        const bool rows = lattice || d_made.used_rows != s.used_rows;
+        const bool rows = lattice || !d_rows_fft || d_made.used_rows != s.used_rows;
         if (!lines && !lattice && !rows)
             return;
         SAR_CUDA(cudaStreamSynchronize(d_stream)); // what goes may be in use

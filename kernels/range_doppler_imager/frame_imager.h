@@ -59,7 +59,9 @@ struct frame_imager_params {
  * chain but for rounding.
  *
  * Where raw lines have to be conjugated first (phase_sign +1) this does not commute with
- * the azimuth transform, and lines are compressed as they come.
+ * the azimuth transform, and lines are compressed as they come. So they are on a GPU
+ * where compressed lines have as many samples: they have to be put into the frame anyway,
+ * and a kernel that transforms them on the way takes little more time than a copy.
  */
 class SAR_KERNEL_API frame_imager
 {

@@ -45,7 +45,7 @@ public:
         const rcm::transform_shape& s = d_migration.shape();
         const range_doppler_frame& f = d_migration.plan().frame();
         d_serves = f.uniform && (!s.src || src_is_small(f, s));
-        if (!d_serves || (d_kernel && s.length == d_made_for))
+        if (!d_serves || s.length == d_made_for)
             return;
         const cuda::device_guard device(d_space.index());
         SAR_CUDA(cudaStreamSynchronize(d_stream)); // tables may be in use

@@ -26,9 +26,7 @@ public:
                     const migration_maker& migration,
                     const compute_target& target,
                     const row_pass_maker& pass)
-        : d_compress_first(p.geometry.acq.in_frequency_domain() &&
-                           p.geometry.acq->phase_sign > 0),
-          d_filter(azimuth_filter::make({ p.geometry, p.band }, target)),
+        : d_filter(azimuth_filter::make({ p.geometry, p.band }, target)),
           d_raw(p.geometry.acq->samples),
           d_cols(d_filter->plan().frame().cols),
           d_batch(batch_of(target)),
@@ -41,6 +39,7 @@ public:
                                                         p.replica,
                                                         d_batch },
                                                       target)),
+          d_compress_first(compresses_first(p.geometry.acq, target)),
           d_fft(azimuth_fft::make({ p.geometry.lines,
                                     d_filter->plan().frame().rows,
                                     d_compress_first ? d_cols : d_raw,
@@ -69,14 +68,10 @@ public:
             d_fft->take(lines, first, count);
             return;
         }
-        while (count > 0) {
-            const int n = std::min(count, d_batch);
-            d_compression->process(lines, d_compressed.data(), n);
-            d_fft->take(d_compressed.data(), first, n);
-            lines += static_cast<std::size_t>(n) * d_raw;
-            first += n;
-            count -= n;
-        }
+        d_fft->take(first, count, [&](cf32* place, int from, int n) {
+            d_compression->process(
+                lines + static_cast<std::size_t>(from) * d_raw, place, n);
+        });
     }
 
     void form(int filled) override
@@ -130,6 +125,14 @@ public:
     }
 
 private:
+    bool compresses_first(const acquisition& acq, const compute_target& target) const
+    {
+        if (!d_compression)
+            return false;
+        return (acq.in_frequency_domain() && acq->phase_sign > 0) ||
+               (target.is_cuda() && d_raw == d_compression->samples_out());
+    }
+
     int batch_of(const compute_target& target) const
     {
         const std::size_t line = std::max(d_raw, d_cols) * sizeof(cf32);
@@ -138,7 +141,6 @@ private:
         return static_cast<int>(std::clamp<std::size_t>(n, 1, 1024));
     }
 
-    const bool d_compress_first;
     std::unique_ptr<azimuth_filter> d_filter;
     const int d_raw;   // samples of a raw line
     const int d_cols;  // of a compressed one, and cells of the image
@@ -146,6 +148,7 @@ private:
     std::unique_ptr<row_migration> d_migration;
     std::unique_ptr<pulse_compression>
         d_compression; // null: the migration takes raw rows
+    const bool d_compress_first;
     std::unique_ptr<azimuth_fft> d_fft;
     target_memory d_compressed;       // rows of a batch
     std::unique_ptr<row_pass> d_pass; // null: by the stages
