@@ -174,6 +174,7 @@ radar_transceiver_params params_of(transmit_mode mode = transmit_mode::automatic
 //! What was delivered: number of the sample that each piece begins with, and the news.
 struct delivered {
     std::vector<std::int64_t> first;
+    std::vector<std::int64_t> number;     // of it, as the transceiver counts
     std::vector<kernel::radio_news> news; // those there were
     std::vector<std::int64_t> news_at;    // of the sample behind them
     std::vector<std::pair<std::int64_t, std::int64_t>> not_sent;
@@ -195,6 +196,7 @@ delivered run(kernel::radar_transceiver& t, int steps, std::int64_t room = 1 << 
             d.news_at.push_back(first);
         }
         d.first.push_back(first);
+        d.number.push_back(r.first);
         d.samples += r.count;
     }
     return d;
@@ -331,6 +333,8 @@ BOOST_AUTO_TEST_CASE(a_loss_is_as_long_as_the_stamps_say)
         BOOST_TEST(more.news_at[0] == begin + 3050 + 4321);
         BOOST_TEST(samples_of(*more.news[0].time) == 3050 + 4321);
         BOOST_TEST(more.news[0].gap);
+        for (std::size_t i = 0; i < more.first.size(); ++i)
+            BOOST_TEST(more.number[i] == more.first[i] - begin);
         const transceiver_status s = t->status();
         BOOST_TEST(s.lost_samples == 4321);
         BOOST_TEST(s.overflows == (sign < 2 ? 1 : 0));

@@ -156,6 +156,9 @@ public:
         const cf32* samples = nullptr;
         const cf32* reference = nullptr;
         int count = 0;
+        //! Number of the first one: samples since the first of the radio, those included
+        //! that are known to be lost.
+        std::int64_t first = 0;
         std::optional<radio_news> news; //!< to tell before the samples
     };
     /*!

@@ -577,6 +577,7 @@ transceiver::step(double host_s, long timeout_us, std::int64_t room)
     out.samples = d_samples.data();
     out.reference = d_p.reference ? d_reference.data() : nullptr;
     out.count = r.count;
+    out.first = u;
     if (first || d_moved || d_unknown) {
         kernel::radio_news news;
         news.gap = !first && (d_moved || d_unknown);
