@@ -3,7 +3,7 @@
 """./dev soak: a radar at work for minutes, on this machine and without hardware.
 
     soak.py [--seconds 600] [--rate 20e6] [--backend cpu] [--pace real_time] [--json FILE]
-            [--find-rate] [--every 30] [--settings KEY=VALUE,...]
+            [--find-rate] [--every 30] [--realtime] [--settings KEY=VALUE,...]
 
 sarsim (driver=sarsim, a B210 whose antenna goes to and fro before one target) ->
 radar_transceiver -> pulse_compression -> bp_accumulator (60 x 50 pixels, 400 pulses, an image
@@ -28,6 +28,7 @@ are lost, and says the last rate that held.
 
 import argparse
 import array
+import gc
 import json
 import os
 import platform
@@ -75,11 +76,12 @@ class positions_of_pulses(gr.sync_block):
 
     def work(self, input_items, output_items):
         if self.t0 is None:
-            first = self.radar().radio_status()["first_sample_s"]
+            first = self.radar.radio_status()["first_sample_s"]
             if first is None:
                 time.sleep(0.001)
                 return 0
             self.t0 = first + LEAD_S
+            self.radar = None  # a block in Python is never freed, nor what it refers to
         out = output_items[0]
         n = min(len(out), self.pulses - self.n)
         if n == 0:
@@ -214,7 +216,7 @@ class Soak:
         self.judge = judge(grid, TARGET_M, self.cell_m)
         self.sink = sar.image_sink(grid.cols)
         self.sink.logger.set_level("warn")  # its latencies are in the table
-        self.positions = positions_of_pulses(track, int(seconds * PRF) + 1000, lambda: self.radar)
+        self.positions = positions_of_pulses(track, int(seconds * PRF) + 1000, self.radar)
         self.stages = [self.radar, compress, imager, self.sink]
         self.tb = gr.top_block()
         self.tb.connect(self.positions, self.radar)
@@ -362,6 +364,7 @@ def main(argv=None):
     parser.add_argument("--backend", default="cpu", help="of pulse_compression and bp_accumulator")
     parser.add_argument("--pace", choices=["real_time", "fast"], default="real_time", help="fast: for the accounting alone")
     parser.add_argument("--every", type=float, default=30, help="seconds from row to row")
+    parser.add_argument("--realtime", action="store_true", help="GNU Radio's real-time scheduling, ahead of other programs; needs the right to it")
     parser.add_argument("--settings", default="", help="further ones of sarsim, such as loss_at=40000000:25000")
     parser.add_argument("--find-rate", action="store_true", help="raise the rate until pulses are lost")
     parser.add_argument("--json", metavar="FILE", help="write everything there")
@@ -369,13 +372,19 @@ def main(argv=None):
     seconds = a.seconds or (10 if a.find_rate else 600)
     if not seconds >= 2:
         raise SystemExit(f"soak: --seconds is {seconds:g}; expected 2 or more, a few images")
-    print(f"{machine()}; {datetime.now(timezone.utc):%Y-%m-%d}; load before {os.getloadavg()[0]:.1f}", flush=True)
+    scheduling = "time sharing"
+    if a.realtime:
+        if gr.enable_realtime_scheduling() != gr.RT_OK:
+            raise SystemExit("soak: --realtime: this user may not; expected root, or rtprio in /etc/security/limits.conf")
+        scheduling = "real-time scheduling"
+    print(f"{machine()}; {datetime.now(timezone.utc):%Y-%m-%d}; {scheduling}; load before {os.getloadavg()[0]:.1f}", flush=True)
     results = []
     with tempfile.TemporaryDirectory() as folder:
         rate = a.rate
         while True:
             print(f"\n{rate / 1e6:g} MS/s, {seconds:g} s, {a.pace}", flush=True)
             results.append(Soak(a, rate, seconds, folder).run())
+            gc.collect()
             if not a.find_rate or not results[-1]["pass"]:
                 break
             rate = round(1.25 * rate / 1e6) * 1e6
@@ -384,7 +393,7 @@ def main(argv=None):
         print(f"\nhighest rate that held for {seconds:g} s: {max(held) / 1e6:g} MS/s" if held else "\nno rate held", flush=True)
     if a.json:
         with open(a.json, "w", encoding="utf-8") as f:
-            json.dump({"date": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}", "machine": machine(), "runs": results}, f, indent=1)
+            json.dump({"date": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}", "machine": machine(), "scheduling": scheduling, "runs": results}, f, indent=1)
             f.write("\n")
     return 0 if (held if a.find_rate else results[-1]["pass"]) else 1
 
