@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device_ring.h"
+#include "frame_tag.h"
 #include "guarded_work.h"
 #include "input_ended.h"
 #include "item_bytes.h"
@@ -149,6 +150,19 @@ protected:
     //! The lines that follow, \p lines of them, say what they are: throw when that
     //! contradicts the parameters.
     virtual void check_frames(int lines) = 0;
+
+    //! The host's clock at the pulse of line \p line, when a tag on it says so.
+    void note_time(std::uint64_t line, const frame_tag& frame)
+    {
+        const double prf_hz = frame.number("prf_hz", 0);
+        d_timed = frame.has("host_s") && prf_hz > 0;
+        if (!d_timed)
+            return;
+        d_timed_line = line;
+        d_host_s = frame.number("host_s", 0);
+        d_interval_s = 1 / prf_hz;
+    }
+
     //! The first row of an image is there: what is to be said of it.
     virtual void image_formed() {}
 
@@ -310,6 +324,11 @@ private:
         put("first_pulse", pmt::from_uint64(d_pulses - aperture));
         put("complete", pmt::from_bool(d_complete));
         put("value", pmt::mp("complex"));
+        if (d_timed)
+            put("last_pulse_host_s",
+                pmt::from_double(d_host_s +
+                                 d_interval_s *
+                                     (static_cast<double>(d_pulses) - 1 - d_timed_line)));
         this->add_item_tag(
             0, this->nitems_written(0), pmt::mp("sar_image"), d, this->alias_pmt());
         ++d_images;
@@ -325,8 +344,12 @@ private:
     std::uint64_t d_pulses = 0;     // taken in, with skipped ones
     std::uint64_t d_new_pulses = 0; // since the last image
     int d_in_hop = 0;               // in the current sub-image
-    int d_row = 0;                  // next to go out
-    bool d_complete = true;         // the aperture of the image that goes out
+    bool d_timed = false;           // it is known when pulses left:
+    std::uint64_t d_timed_line = 0; // this one
+    double d_host_s = 0;            // then, on the host's clock
+    double d_interval_s = 0;
+    int d_row = 0;          // next to go out
+    bool d_complete = true; // the aperture of the image that goes out
     std::atomic<std::uint64_t> d_images{ 0 };
 };
 

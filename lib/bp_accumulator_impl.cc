@@ -91,6 +91,7 @@ void bp_accumulator_impl::check_frames(int lines)
     const range_axis& axis = params().axis;
     for (const gr::tag_t& tag : tags) {
         const frame_tag said(tag.value);
+        note_time(tag.offset, said);
         const char* const parameters = "acq with oversampling";
         frame_check(said, name())
             .domain({ "compressed" }, "connect pulse_compression before this block")

@@ -259,6 +259,8 @@ void line_block::put_frame_tag(const framed_line& line, std::uint64_t item)
         .put("continues", d_stretch > 0)
         .put("holes", d_holes)
         .put("alignment", d_kernel->status().alignment);
+    if (const auto host = host_offset_s())
+        tag.put("host_s", *host + line.time_s);
     if (line.frequency_hz != 0)
         tag.put("frequency_hz", line.frequency_hz).put("step", line.step);
     add_item_tag(0, item, pmt::mp("sar_frame"), tag.dict(), alias_pmt());

@@ -91,6 +91,7 @@ void polar_format_imager_impl::check_frames(int lines)
     const double cell = acq.compressed_axis(1).spacing_m;
     for (const gr::tag_t& tag : tags) {
         const frame_tag said(tag.value);
+        note_time(tag.offset, said);
         frame_check(said, name())
             .domain({ "raw" }, "it takes raw lines: pulse_compression is part of it")
             .same("samples", acq->samples, 0, "acq.samples")

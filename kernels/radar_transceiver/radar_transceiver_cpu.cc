@@ -65,6 +65,8 @@ private:
     void start_receiver();
     void fill_cycle();
     void skip_missed();
+    std::int64_t newest() const;
+    void plan_ahead();
     void send_bursts();
     void send_stream();
     void count_pulse_as_not_sent(std::int64_t first, std::int64_t last);
@@ -113,6 +115,13 @@ private:
     std::int64_t d_pulse = 0;   // next to be sent
     std::size_t d_of_pulse = 0; // samples of it that the radio has
     std::int64_t d_written = 0; // stream: samples
+    double d_host_s = 0;        // of this step
+    // after a burst that came too late: sample of the radio's clock, when the host looked
+    bool d_behind = false; // what was read lags behind it
+    std::int64_t d_clock_u = 0;
+    double d_clock_s = 0;
+    std::int64_t d_planned = 0; // first pulse that was planned since
+    bool d_told_late = false;
     std::vector<std::pair<std::int64_t, std::int64_t>> d_not_sent;
 
     transceiver_status d_status;
@@ -282,14 +291,53 @@ void transceiver::skip_missed()
     d_pulse = first;
 }
 
+//! The newest sample known: the next one to be read, or, while what was read lags behind
+//! the radio's clock, that of the clock.
+std::int64_t transceiver::newest() const
+{
+    if (!d_behind)
+        return d_u;
+    const std::int64_t since = std::llround((d_host_s - d_clock_s) * d_p.sample_rate_hz);
+    return std::max(d_u, d_clock_u + since);
+}
+
+//! A burst came too late, and so would those that follow, as long as the reader lags: go
+//! on with the first pulse that is lead_s ahead of the radio's clock.
+void transceiver::plan_ahead()
+{
+    // a clock that is a minute off is none
+    const auto most = static_cast<std::int64_t>(60 * d_p.sample_rate_hz);
+    const std::int64_t u = sample_at(d_base_ns, d_radio.time_ns(), d_p.sample_rate_hz);
+    d_behind = u > d_u && u - d_u < most;
+    d_clock_u = u;
+    d_clock_s = d_host_s;
+    const std::int64_t first = first_pulse_from(newest() + d_lead, d_lead, d_p.interval);
+    if (first > d_pulse) {
+        if (!d_told_late)
+            notice(
+                "a burst came too late; pulses ",
+                d_pulse,
+                " to ",
+                first - 1,
+                " are left out, so that the next is lead_s ahead again. Not said again");
+        d_told_late = true;
+        count_pulse_as_not_sent(d_pulse, first - 1);
+        d_pulse = first;
+    }
+    d_planned = d_pulse;
+}
+
 //! Bursts up to lead_s ahead of what was received, as many as the radio takes.
 void transceiver::send_bursts()
 {
     if (!d_based || d_agree == 0) // two stamps that agree are a clock
         return;
+    const std::int64_t now = newest();
+    if (d_behind && now - d_u <= d_lead / 4) // caught up
+        d_behind = false;
     for (;;) {
         const std::int64_t at = d_lead + d_pulse * d_p.interval;
-        if (d_of_pulse == 0 && at > d_u + d_lead)
+        if (d_of_pulse == 0 && at > now + d_lead)
             return;
         std::optional<long long> when;
         if (d_of_pulse == 0)
@@ -306,6 +354,10 @@ void transceiver::send_bursts()
             count_pulse_as_not_sent(d_pulse, d_pulse);
             ++d_pulse;
             d_of_pulse = 0;
+            if (w.count == code::time_error) {
+                plan_ahead();
+                return;
+            }
             continue;
         }
         if (w.count < 0)
@@ -377,6 +429,9 @@ void transceiver::heed_transmitter()
         const std::int64_t n =
             pulse_of_sample(late ? u + d_p.interval / 2 : u, d_lead, d_p.interval);
         count_pulse_as_not_sent(n, n);
+        // those that were handed over before tell nothing new
+        if (late && n >= d_planned && d_of_pulse == 0)
+            plan_ahead();
     }
 }
 
@@ -536,6 +591,7 @@ void transceiver::heed_stamp(const std::optional<long long>& time_ns)
 kernel::radar_transceiver::received
 transceiver::step(double host_s, long timeout_us, std::int64_t room)
 {
+    d_host_s = host_s;
     if (scheduled())
         send_bursts();
     else if (d_mode == transmit_mode::stream)
@@ -577,6 +633,7 @@ transceiver::step(double host_s, long timeout_us, std::int64_t room)
     out.samples = d_samples.data();
     out.reference = d_p.reference ? d_reference.data() : nullptr;
     out.count = r.count;
+    out.first = u;
     if (first || d_moved || d_unknown) {
         kernel::radio_news news;
         news.gap = !first && (d_moved || d_unknown);

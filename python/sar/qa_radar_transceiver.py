@@ -468,6 +468,61 @@ def test_status_has_both(tmp_path):
     assert last["start_offset_samples"] == pytest.approx(DELAY, abs=0.1)
 
 
+# ---- the host's clock ------------------------------------------------------------------------------
+
+
+def host_minus_radio(radio):
+    """(difference of the clocks, how well it is known), s: the closest of many looks at both."""
+    looks = []
+    for _ in range(100):
+        before = time.monotonic()
+        ns = radio.getHardwareTime()
+        looks.append((time.monotonic() - before, before - 1e-9 * ns))
+    known, difference = min(looks)
+    return difference + known / 2, known / 2
+
+
+def test_an_image_knows_when_its_last_pulse_left(tmp_path):
+    """By sarsim's clock no frame's time on the host's is before its first pulse, and none much after it: the
+    least lag of many reads counts. The time of an image's last pulse follows from that of its frame."""
+    acq = acquisition(2e6, 2000, length=200, samples=400, slant_range_first_m=300.0, effective_velocity_m_s=50.0)
+    args, _ = device(tmp_path, "b210", pace="real_time")
+    tb = gr.top_block()
+    radar = sar.radar_transceiver(acq, 50, args, reference_delay_s=LEAK_S, positions=True, pulses=1000)
+    still = sar.trajectory_source(sar.trajectory.straight((0, 0, 0), (0, 0, 0)), acq.prf_hz, 2000)
+    grid = sar.image_grid.centred(rows=4, cols=4, centre_m=(0, TARGET_M, 0), row_axis=(1, 0, 0), col_axis=(0, 1, 0),
+                                  row_spacing_m=1.0, col_spacing_m=10.0)
+    imager = sar.bp_accumulator(acq, grid, oversampling=4, pulses_per_image=100, backend="cpu")
+    strip = sar.range_doppler_imager(acq, 100, oversampling=1, bandwidth_hz=60, backend="cpu")
+    lines, images, strips = (blocks.vector_sink_c(n) for n in (acq.samples, grid.cols, acq.samples))
+    tb.connect(still, radar)
+    tb.connect(radar, lines)
+    tb.connect(radar, sar.pulse_compression(acq, 4, backend="cpu"), imager, images)
+    tb.connect(radar, strip, strips)
+    tb.connect((radar, 1), (imager, 1))
+    radio = same_radio(args)
+    run(tb, 60)
+    assert radar.error() == imager.error() == strip.error() == ""
+    difference, known = host_minus_radio(radio)
+    frames = {t.offset: pmt.to_python(t.value) for t in lines.tags() if str(t.key) == "sar_frame"}
+    assert list(frames) == list(range(0, 1000, 50))
+    off = np.array([f["host_s"] - f["time_s"] - difference for f in frames.values()])
+    assert np.all(off > -known - 1e-4) and np.all(np.diff(off) < 1e-3) and off[-1] < 0.02, off
+    for sink in (images, strips):
+        tags = [pmt.to_python(t.value) for t in sink.tags() if str(t.key) == "sar_image"]
+        assert len(tags) == 10
+        for t in tags:
+            last = t["first_pulse"] + t["pulses"] - 1
+            left = t["last_pulse_host_s"] - difference
+            assert -known - 1e-4 < left - (frames[0]["time_s"] + last / acq.prf_hz) <= off.max() + 2e-4, t
+
+
+def test_no_latency_of_a_radio_that_waits(tmp_path):
+    run = Run(device(tmp_path, "b210")[0]).go()
+    tags = [pmt.to_python(t.value) for t in run.sink.tags() if str(t.key) == "sar_frame"]
+    assert tags and not any("host_s" in t for t in tags)
+
+
 # ---- a slow flowgraph, long pulses -------------------------------------------------------------------
 
 

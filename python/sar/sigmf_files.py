@@ -132,7 +132,7 @@ def open_archive(path, options):
     part.name = os.path.basename(data)
     stream = stream_of(part, metadata, options, source=source, kind="sigmf archive",
                        fix="add it to that file", base="")
-    nav = [os.path.basename(base) + ".nav.csv", metadata["global"].get("sar:positions")]
+    nav = [os.path.basename(base) + ".nmea", os.path.basename(base) + ".nav.csv", metadata["global"].get("sar:positions")]
     for n in reversed([os.path.join(beside, str(n)) for n in nav if n]):
         if n in members:
             text = member(n)
@@ -399,7 +399,7 @@ def navigation_of(stream):
             raise RecordingError(f"{source}: sar:positions names {g['sar:positions']}, which "
                                  "does not exist beside it")
         return named
-    beside = (base + ".nav.csv", os.path.splitext(base)[0] + ".nav.csv")
+    beside = [b + s for s in (".nav.csv", ".nmea") for b in (base, os.path.splitext(base)[0])]
     return next((p for p in beside if os.path.exists(p)), None)
 
 

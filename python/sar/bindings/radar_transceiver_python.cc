@@ -73,6 +73,9 @@ py::dict to_dict(const transceiver_status& s)
     d["not_sent"] = s.not_sent;
     d["untrue_stamps"] = s.untrue_stamps;
     d["radio_errors"] = s.errors;
+    d["first_sample_s"] = py::none();
+    if (s.first_sample_ns)
+        d["first_sample_s"] = 1e-9 * static_cast<double>(*s.first_sample_ns);
     return d;
 }
 
