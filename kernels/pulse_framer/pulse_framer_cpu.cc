@@ -5,6 +5,7 @@
 #include "../core/names.h"
 #include "../core/pulse_arrival.h"
 #include "../core/range_doppler.h"
+#include "pulse_code.h"
 #include "pulse_framer.h"
 #include "pulse_framer_math.h"
 #include <algorithm>
@@ -52,6 +53,8 @@ constexpr double side_lobe = 10; // a pulse over what may be a side lobe of it
 constexpr int strikes = 4;       // intervals in a row that are not that of acq
 constexpr int chunk = 1 << 16;   // samples taken at a time
 constexpr double stamp_ppm = 100;
+constexpr std::int64_t code_wait = 1 << 22; // samples that wait for a place in the code
+constexpr int lost_after = 3;               // pulses of a search for it not found
 constexpr double regularisation = 1e-3; // of the spectrum divided by, against its peak
 
 using complex_double = std::complex<double>;
@@ -284,7 +287,8 @@ private:
     void close(bool known, std::int64_t lost, std::int64_t settle, bool anew);
     void open();
     void shift(std::int64_t samples);
-    std::int64_t resume(sample_time at);
+    std::int64_t resume(sample_time at, std::optional<int> place = std::nullopt);
+    void say_unseen(std::uint64_t lost_before, const char* what);
 
     // ---- where pulses are
     bool follows_trigger() const { return d_mode == framer_alignment::trigger; }
@@ -297,9 +301,20 @@ private:
     void detect_scheduled();
     void detect_measured();
     bool acquire();
+    void number(sample_time t, std::optional<int> place);
+    bool seeks_place();
+    void begin_search(sample_time t, const arrival& a);
+    enum class search { waits, lost, done };
+    search follow_search();
+    arrival decoded(arrival a, std::int64_t n) const
+    {
+        a.amplitude /= std::abs(d_code.at(n));
+        a.phase_rad -= std::arg(d_code.at(n));
+        return a;
+    }
     void detect_trigger();
     void scan(const float* trigger, int n, std::int64_t first);
-    void take(std::int64_t n, sample_time seen_at, const arrival& a);
+    void take(std::int64_t n, sample_time seen_at, const arrival& seen);
     void miss(std::int64_t n);
     bool lost_unseen(sample_time at);
     void push(found_pulse p);
@@ -333,6 +348,7 @@ private:
     double d_tolerance = 0;
     int d_smoothing = 1;
     std::unique_ptr<pulse_arrival> d_arrival;
+    const pulse_code d_code;
 
     framer_alignment d_mode = framer_alignment::automatic;
     bool d_chosen = false;
@@ -383,6 +399,22 @@ private:
     std::int64_t d_search = 0; // from where to acquire
     std::int64_t d_needs = 0;  // a pulse is looked for again when this sample is there
     int d_misses = 0;
+    //! Pulses looked at until it is clear which of the code they are.
+    struct {
+        bool on = false;
+        std::int64_t k = 0; // of the newest one
+        sample_time at;
+        int missed = 0; // since
+        struct pulse {
+            std::int64_t k;
+            sample_time at;
+        };
+        std::deque<pulse> waiting; // whose samples are kept
+    } d_search_of_code;
+    code_search d_places{ d_code };
+    bool d_told_of_code = false;
+    double d_late = 0; // samples by the host's clock, before pulses were waited for
+    std::optional<std::uint64_t> d_unseen; // lost_samples before a loss nobody told of
     std::deque<found_pulse> d_found;
     std::deque<edge> d_edges;
     struct numbers {
@@ -448,6 +480,8 @@ framer::framer(const pulse_framer_params& params)
       d_pri(params.pri_samples != 0 ? params.pri_samples
                                     : params.acq->sample_rate_hz / params.acq->prf_hz),
       d_samples(params.acq->samples),
+      d_code(params.code.size() <= pulse_code::longest ? params.code
+                                                       : std::vector<cf32>()),
       d_host(params.acq->sample_rate_hz)
 {
     check();
@@ -560,6 +594,20 @@ void framer::check() const
     require(d_p.stop_s == 0 || d_p.edge != trigger_edge::both,
             "edge is 'both'; expected 'rising' or 'falling' with stop_s");
     least("suppress", d_p.suppress, 0, " lines (0: nothing is subtracted)");
+    require(d_p.code.size() <= pulse_code::longest,
+            "code has ",
+            d_p.code.size(),
+            " values; expected at most ",
+            pulse_code::longest);
+    for (std::size_t m = 0; m < d_p.code.size(); ++m)
+        require(is_finite(d_p.code[m]) && norm(d_p.code[m]) > 0,
+                "code[",
+                m,
+                "] is ",
+                d_p.code[m].re,
+                " + ",
+                d_p.code[m].im,
+                "i; expected numbers that are finite and not 0");
     require(d_p.presum <= 1 << 20, "presum is ", d_p.presum, "; expected at most 2^20");
     if (d_p.start)
         require(d_p.start->fraction_s >= 0 && d_p.start->fraction_s < 1,
@@ -729,6 +777,9 @@ void framer::tell(const kernel::radio_news& news)
         if (d_adrift && !news.rate_hz && !retuned) {
             shift(lost);
             d_adrift = false;
+            d_search_of_code.on = false;
+            d_late = 0;
+            d_unseen.reset();
             return;
         }
         if (lost > 0 || retuned)
@@ -778,9 +829,16 @@ void framer::open()
     d_found.clear();
     d_edges.clear();
     d_discard = d_after.settle;
+    const bool known = d_after.known;
     d_adrift = d_adrift ? !d_after.known || d_after.lost == 0 : !d_after.known;
     d_anew |= d_after.anew;
     d_search = u;
+    d_search_of_code.on = d_search_of_code.on && known && (!d_numbered || d_adrift);
+    d_search_of_code.waiting.clear();
+    if (!d_adrift || !known)
+        d_unseen.reset();
+    if (!d_adrift)
+        d_late = 0;
     d_misses = 0;
     d_trigger_seen = false;
     if (d_after.anew) { // another frequency has another phase
@@ -820,10 +878,12 @@ void framer::shift(std::int64_t samples)
 }
 
 //! A pulse after a gap of unknown length: the number of samples lost is such that it is
-//! on the grid, and as the host's clock says but for that. \return its number
-std::int64_t framer::resume(sample_time t)
+//! on the grid, and as the host's clock says but for that. \param place that it has in
+//! the code \return its number
+std::int64_t framer::resume(sample_time t, std::optional<int> place)
 {
-    const double late = d_host.lost_samples();
+    const double late = std::max(d_late, d_host.lost_samples());
+    d_late = 0;
     std::int64_t n = nearest(t);
     double lost = between(predicted(n), t);
     if (lost < -0.5) {
@@ -833,6 +893,13 @@ std::int64_t framer::resume(sample_time t)
     const auto more = std::max<std::int64_t>(0, std::llround((late - lost) / interval()));
     n += more;
     lost += more * interval();
+    if (place) {
+        std::int64_t off = d_code.place(*place - n);
+        if (off > d_code.length() / 2 && more >= d_code.length() - off)
+            off -= d_code.length();
+        n += off;
+        lost += off * interval();
+    }
     if (d_p.edge == trigger_edge::both && follows_trigger() && !d_edges.empty() &&
         d_edges.front().rising == ((n & 1) != 0)) { // even ramps go up
         ++n;
@@ -1148,12 +1215,22 @@ void framer::detect_scheduled()
     }
 }
 
-//! Look for a pulse anywhere within an interval. \return false: more samples are needed
+//! Look for a pulse anywhere within an interval, and for its place in the code. \return
+//! false: more samples are needed
 bool framer::acquire()
 {
     const int m = d_arrival->replica_samples();
     const int wide = static_cast<int>(std::ceil(d_pri));
-    while (end_of_buffer() >= d_search + wide + m) {
+    for (;;) {
+        if (d_search_of_code.on) {
+            const search so_far = follow_search();
+            if (so_far == search::waits)
+                return false;
+            if (so_far == search::done)
+                return true;
+        }
+        if (end_of_buffer() < d_search + wide + m)
+            return false;
         const arrival a =
             d_arrival->find(at(measured_stream(), d_search), wide + m, 0, wide);
         if (!a.found) {
@@ -1174,24 +1251,127 @@ bool framer::acquire()
             continue;
         }
         const sample_time t = later({ d_search, 0 }, a.delay_samples);
-        if (d_numbered) {
-            d_detect = resume(t);
-        } else {
-            d_detect = 0;
-            d_grid = t;
-            if (d_p.start && d_based) {
-                const sample_time sent =
-                    later(t, -d_fs * (d_p.delay_s + d_p.reference_delay_s));
-                d_detect = pulse_number(origin(), sent, d_pri);
-                d_grid = pulse_time(t, -d_detect, d_pri);
-            }
-            d_numbered = true;
+        if (!seeks_place()) {
+            number(t, std::nullopt);
+            return true;
         }
-        d_adrift = false;
-        d_misses = 0;
-        return true;
+        begin_search(t, a);
     }
+}
+
+//! The pulse at \p t gets its number, where it has this place in the code.
+void framer::number(sample_time t, std::optional<int> place)
+{
+    if (d_numbered) {
+        d_detect = resume(t, place);
+    } else {
+        d_detect = place.value_or(0);
+        if (d_p.start && d_based) {
+            const sample_time sent =
+                later(t, -d_fs * (d_p.delay_s + d_p.reference_delay_s));
+            d_detect = pulse_number(origin(), sent, d_pri);
+        }
+        d_grid = pulse_time(t, -d_detect, d_pri);
+        d_numbered = true;
+    }
+    d_adrift = false;
+    d_misses = 0;
+    if (d_unseen)
+        say_unseen(*d_unseen, "pulse");
+    d_unseen.reset();
+}
+
+//! Is there no number, or one counted by the host's clock, and can the code tell more?
+bool framer::seeks_place()
+{
+    if (d_code.length() == 1 || (!d_numbered && d_p.start && d_based))
+        return false;
+    const bool drift_known = d_numbered && d_phase.count >= warm;
+    if (d_code.told() || (d_code.told_by_drift() && drift_known))
+        return true;
+    if (!d_told_of_code)
+        notice("the code looks alike from each of its ",
+               d_code.length(),
+               " places (phases linear or quadratic in n): which one the first pulse has "
+               "cannot be seen, it is taken for ",
+               d_numbered ? "that of its number" : "the first",
+               "; correct = 'delay_phase' takes off what is wrong by that");
+    d_told_of_code = true;
     return false;
+}
+
+void framer::begin_search(sample_time t, const arrival& a)
+{
+    // the host's clock forgets in the time that the search may take
+    d_late = std::max(d_late, d_host.lost_samples());
+    d_places.clear();
+    d_places.add(0, std::polar(a.amplitude, a.phase_rad), a.phase_std_rad);
+    d_search_of_code = { true, 0, t, 0, { { 0, t } } };
+    d_search = t.whole;
+}
+
+//! On from pulse to pulse until their places are clear; what comes meanwhile waits.
+framer::search framer::follow_search()
+{
+    const int m = d_arrival->replica_samples();
+    const int half = static_cast<int>(std::ceil(tolerance())) + 5;
+    auto& s = d_search_of_code;
+    std::optional<double> drift_rad; // without it, unless it is needed
+    if (!d_code.told())
+        drift_rad = d_phase.rate;
+    for (std::int64_t k = s.k + s.missed + 1;; ++k) {
+        const sample_time t = later(s.at, static_cast<double>(k - s.k) * interval());
+        if (t.whole - half < d_segment)
+            continue; // in the gap
+        const std::int64_t low = std::max(d_first, t.whole - half - guard);
+        const std::int64_t high = t.whole + half + 1 + m + guard;
+        if (high > end_of_buffer())
+            return search::waits;
+        const arrival a = d_arrival->track(at(measured_stream(), low),
+                                           static_cast<int>(high - low),
+                                           between(t, { low, 0 }),
+                                           half);
+        if (!a.found) {
+            if (++s.missed < lost_after)
+                continue;
+            s.on = false;
+            d_search = std::max(d_segment, t.whole - half);
+            return search::lost;
+        }
+        s.k = k;
+        s.at = later({ low, 0 }, a.delay_samples);
+        s.missed = 0;
+        s.waiting.push_back({ k, s.at });
+        while (s.waiting.size() > 1 &&
+               s.at.whole - s.waiting.front().at.whole > code_wait)
+            s.waiting.pop_front();
+        d_search = s.waiting.front().at.whole;
+        d_places.add(k, std::polar(a.amplitude, a.phase_rad), a.phase_std_rad);
+        if (const auto place = d_places.place(drift_rad)) {
+            s.on = false;
+            notice("the pulse at sample ",
+                   d_delivered - static_cast<std::uint64_t>(end_of_buffer() - d_search),
+                   " has place ",
+                   d_code.place(*place + s.waiting.front().k),
+                   " of the ",
+                   d_code.length(),
+                   " of the code, by ",
+                   d_places.products() + 1,
+                   " pulses");
+            number(s.waiting.front().at, d_code.place(*place + s.waiting.front().k));
+            return search::done;
+        }
+        if (d_places.products() >= d_code.patience()) {
+            if (!d_told_of_code)
+                notice("in ",
+                       d_code.patience(),
+                       " pulses up to sample ",
+                       d_delivered,
+                       " the code is not found: is it what is transmitted?");
+            d_told_of_code = true;
+            d_places.clear();
+        }
+    }
 }
 
 void framer::detect_measured()
@@ -1307,8 +1487,9 @@ void framer::detect_measured()
     }
 }
 
-void framer::take(std::int64_t n, sample_time seen_at, const arrival& a)
+void framer::take(std::int64_t n, sample_time seen_at, const arrival& seen)
 {
+    const arrival a = decoded(seen, n);
     found_pulse p;
     p.n = n;
     p.seen = a;
@@ -1383,15 +1564,28 @@ bool framer::lost_unseen(sample_time seen)
     const std::uint64_t before = d_status.lost_samples;
     d_segment = seen.whole;
     drop_before(d_segment);
-    d_detect = resume(seen);
     ++d_status.gaps;
     ++d_status.silent_gaps;
+    if (seeks_place()) {
+        d_adrift = true;
+        d_search = d_segment;
+        d_unseen = before;
+        return true;
+    }
+    d_detect = resume(seen);
+    say_unseen(before, "pulse");
+    return true;
+}
+
+void framer::say_unseen(std::uint64_t lost_before, const char* what)
+{
     notice("about ",
-           d_status.lost_samples - before,
+           d_status.lost_samples - lost_before,
            " samples are missing before sample ",
            d_delivered - static_cast<std::uint64_t>(end_of_buffer() - d_segment),
-           ", of which the radio told nothing: the pulse came early");
-    return true;
+           ", of which the radio told nothing: the ",
+           what,
+           " came early");
 }
 
 //! Intervals that are not that of acq, again and again: the PRF changed.
@@ -1507,11 +1701,7 @@ void framer::detect_trigger()
             ++d_status.gaps;
             ++d_status.silent_gaps;
             number(seen);
-            notice("about ",
-                   d_status.lost_samples - before,
-                   " samples are missing before sample ",
-                   d_delivered - static_cast<std::uint64_t>(end - seen.whole),
-                   ", of which the radio told nothing: the trigger came early");
+            say_unseen(before, "trigger");
             continue;
         }
         const double first = between(d_edges[1].at, d_edges[0].at);
@@ -1541,6 +1731,7 @@ void framer::measure(found_pulse& p)
         p.phase_rad = d_phase.at(p.n);
         return;
     }
+    a = decoded(a, p.n);
     p.seen = a;
     p.seen_at = later({ low, 0 }, a.delay_samples);
     p.delay_samples = between(p.seen_at, grid(p.n));
@@ -1732,9 +1923,10 @@ void framer::build(const found_pulse& p, sample_time start, cf32* out)
             d_p.acq->carrier_hz + (d_frequency_hz - d_first_frequency_hz);
         turn -= p.phase_rad + 2 * pi * std::fmod(carrier_hz * d_p.reference_delay_s, 1.0);
     }
-    if (turn != 0) {
-        const lv_32fc_t w(static_cast<float>(std::cos(turn)),
-                          static_cast<float>(std::sin(turn)));
+    const complex_double factor = std::polar(1.0, turn) / d_code.at(p.n);
+    if (factor != 1.0) {
+        const lv_32fc_t w(static_cast<float>(factor.real()),
+                          static_cast<float>(factor.imag()));
         volk_32fc_s32fc_multiply_32fc(reinterpret_cast<lv_32fc_t*>(out),
                                       reinterpret_cast<const lv_32fc_t*>(out),
                                       w,
@@ -1763,13 +1955,14 @@ void framer::equalise(const found_pulse& p, cf32* line)
         d_fft->forward.execute();
         return d_fft->forward.get_outbuf();
     };
-    // the pulse as it was sent, brought to whole samples and phase 0, averaged
+    // the pulse as it was sent, without the code, brought to whole samples and phase 0,
+    // averaged
     if (p.seen.found && p.seen_at.whole - guard - d_taps / 2 >= d_first &&
         p.seen_at.whole + m + guard + d_taps / 2 < end_of_buffer()) {
         std::vector<cf32> seen(covered);
         between_samples(
             measured_stream(), later(p.seen_at, -guard), seen.data(), covered);
-        const complex_double turn = std::polar(1.0, -p.seen.phase_rad);
+        const complex_double turn = std::polar(1.0, -p.seen.phase_rad) / d_code.at(p.n);
         const float share = 1.0f / (1 + std::min(d_pulse_count, d_smoothing - 1));
         const cf32 w = share * cf32{ static_cast<float>(turn.real()),
                                      static_cast<float>(turn.imag()) };
