@@ -207,6 +207,7 @@ private:
         sample_time epoch; // its first sample at range zero
         bool confirmed = false;
         bool estimated = false;
+        bool measured = false;
         arrival seen;
         double delay_samples = 0; // of the measured pulse against grid or schedule
         double phase_rad = 0;     // smoothed
@@ -1780,7 +1781,7 @@ bool framer::raw_line(framed_line& facts, std::vector<cf32>& line)
             continue;
         }
         const bool follows = follows_trigger() || d_mode == framer_alignment::burst;
-        if (d_measures && follows && !p.seen.found) {
+        if (d_measures && follows && !p.measured) {
             const std::int64_t needs =
                 p.epoch.whole + d_arrival->replica_samples() + guard +
                 static_cast<std::int64_t>(
@@ -1789,6 +1790,8 @@ bool framer::raw_line(framed_line& facts, std::vector<cf32>& line)
             if (needs > end_of_buffer() && !d_closing)
                 return false;
             measure(p);
+            p.measured = true;
+            d_found.front() = p;
         }
         sample_time start = line_start(p);
         double jitter = 0;

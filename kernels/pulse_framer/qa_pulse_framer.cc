@@ -1018,6 +1018,35 @@ BOOST_AUTO_TEST_CASE(phase_and_delay_that_drift_are_taken_off)
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_pulse_beside_a_trigger_is_measured_once)
+{
+    // however long it waits for the last sample of its line, here beyond the next edge
+    const double pri = 1000;
+    auto f1 = fields(300, fs / pri);
+    f1.slant_range_first_m = 1.6 * pri * c / (2 * fs);
+    pulse_framer_params p{ acquisition(f1) };
+    p.alignment = framer_alignment::trigger;
+    p.reference_input = p.trigger_input = true;
+    p.correct = framer_correction::delay_phase;
+    p.smoothing = 8;
+    auto f = kernel::pulse_framer::make(p);
+    radio r;
+    r.stamps = false;
+    r.samples = 100 * 1000;
+    r.reference = pulses(p.acq, 10.5, pri, [](auto) { return std::polar(0.5, 0.7); });
+    r.main = pulses(p.acq, 1650.5, pri, [](auto) { return std::polar(0.5, 0.7); });
+    r.trigger = square(10.8, pri, 100);
+    const auto lines = r.run(*f);
+    BOOST_TEST(lines.size() > 90u);
+    const pulse_arrival where(transmitted_pulse(p.acq), 300);
+    for (const line_out& l : lines) {
+        const arrival a = where.find(l.samples.data(), 300, 0, 200);
+        BOOST_REQUIRE(a.found);
+        BOOST_REQUIRE_SMALL(a.delay_samples - 40, 0.02);
+        BOOST_REQUIRE_SMALL(a.phase_rad, 0.01);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_response_that_is_not_flat_is_divided_out)
 {
     // 3 dB of ripple in cable and receiver, the same for echo and reference
