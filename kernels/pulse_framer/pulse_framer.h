@@ -99,6 +99,9 @@ struct pulse_framer_params {
     //! Taken off the stream: a tone offset, an LO offset, Hz.
     double frequency_shift_hz = 0;
     bool remove_dc = false;
+    //! Take off the image that I and Q of the receiver make; measured right before
+    //! pulses.
+    bool remove_image = false;
     //! Parts of a sample at or over this count as clipped; 0: none.
     double full_scale = 0.999;
     //! Discarded after a retune.
@@ -167,6 +170,7 @@ struct framer_status {
     double phase_drift_hz = 0;
     double dc_re = 0;
     double dc_im = 0;
+    double image_db = 0; //!< of the receiver, taken off; 0: not measured
 };
 
 namespace kernel {

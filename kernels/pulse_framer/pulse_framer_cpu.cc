@@ -5,6 +5,7 @@
 #include "../core/names.h"
 #include "../core/pulse_arrival.h"
 #include "../core/range_doppler.h"
+#include "image_estimate.h"
 #include "pulse_code.h"
 #include "pulse_framer.h"
 #include "pulse_framer_math.h"
@@ -55,6 +56,7 @@ constexpr int chunk = 1 << 16;   // samples taken at a time
 constexpr double stamp_ppm = 100;
 constexpr std::int64_t code_wait = 1 << 22; // samples that wait for a place in the code
 constexpr int lost_after = 3;               // pulses of a search for it not found
+constexpr int image_memory = 64;            // pulses
 constexpr double regularisation = 1e-3; // of the spectrum divided by, against its peak
 
 using complex_double = std::complex<double>;
@@ -338,6 +340,9 @@ private:
     bool prepare();
     bool summed(framed_line& facts);
     void condition(const cf32* in, cf32* out, int n, bool echoes);
+    void conjugate_of(const cf32* x, cf32* out, int n, std::int64_t rotated) const;
+    void take_off_image(complex_double w, cf32* x, int n, std::int64_t rotated);
+    bool measure_image(const found_pulse& p);
 
     const pulse_framer_params d_p;
     const double d_fs;
@@ -468,6 +473,11 @@ private:
 
     // conditioning
     dc_estimate d_dc;
+    std::unique_ptr<image_estimate> d_image_of;
+    complex_double d_image = 0;    // against what is received
+    int d_image_pulses = 0;        // it rests on
+    std::int64_t d_image_next = 0; // pulse that is looked at next
+    std::vector<cf32> d_conjugate;
     std::int64_t d_rotated = 0; // u without slip
 
     framer_status d_status;
@@ -534,6 +544,23 @@ framer::framer(const pulse_framer_params& params)
                 static_cast<int>(std::ceil(d_pri)) + m + 4 * guard + 64,
                 d_p.least_snr_db);
         }
+    }
+    if (d_p.remove_image) {
+        require(has_replica,
+                "remove_image is on, but the waveform ",
+                to_string(acq->wave),
+                " has no pulse before which the image stands; expected pulsed_lfm, or a "
+                "replica");
+        const double band = over_delay && acq.bandwidth_hz() > 0
+                                ? std::min(1.0, acq.bandwidth_hz() / d_fs)
+                                : 1.0;
+        d_image_of = std::make_unique<image_estimate>(
+            d_p.replica.empty() ? transmitted_pulse(acq) : d_p.replica,
+            static_cast<int>(std::ceil(2 / band)),
+            d_pri);
+        require(d_image_of->possible(),
+                "remove_image is on, but the pulse or the interval is too short for it; "
+                "expected a pulse of 32 samples or more");
     }
     const double cell = over_delay && acq.bandwidth_hz() > 0
                             ? std::max(1.0, d_fs / acq.bandwidth_hz())
@@ -844,6 +871,8 @@ void framer::open()
     d_trigger_seen = false;
     if (d_after.anew) { // another frequency has another phase
         d_phase.count = 0;
+        d_image_pulses = 0; // and another image
+        d_image_next = 0;
         d_frequency_hz = d_after_hz;
         ++d_step;
     }
@@ -954,6 +983,74 @@ void framer::condition(const cf32* in, cf32* out, int n, bool echoes)
                                         static_cast<float>(w.imag()) };
         }
     }
+    if (d_image != 0.0 && echoes)
+        take_off_image(d_image, out, n, d_rotated);
+}
+
+//! What the image of samples is made of, behind the frequency shift. \param rotated
+//! samples that the shift had turned before
+void framer::conjugate_of(const cf32* x, cf32* out, int n, std::int64_t rotated) const
+{
+    constexpr int run = 256;
+    const double turn = -2 * d_p.frequency_shift_hz / d_fs;
+    const complex_double step = std::polar(1.0, 2 * pi * turn);
+    for (int i = 0; i < n; i += run) {
+        const int end = std::min(n, i + run);
+        if (turn == 0) {
+            for (int k = i; k < end; ++k)
+                out[k] = { x[k].re, -x[k].im };
+            continue;
+        }
+        complex_double w = std::polar(
+            1.0, 2 * pi * std::fmod(turn * static_cast<double>(rotated + i), 1.0));
+        for (int k = i; k < end; ++k, w *= step)
+            out[k] = cf32{ x[k].re, -x[k].im } *
+                     cf32{ static_cast<float>(w.real()), static_cast<float>(w.imag()) };
+    }
+}
+
+void framer::take_off_image(complex_double w, cf32* x, int n, std::int64_t rotated)
+{
+    d_conjugate.resize(n);
+    conjugate_of(x, d_conjugate.data(), n, rotated);
+    const double scale = 1 / (1 - std::norm(w));
+    const auto same = static_cast<float>(scale);
+    const cf32 other{ static_cast<float>(-scale * w.real()),
+                      static_cast<float>(-scale * w.imag()) };
+    for (int i = 0; i < n; ++i)
+        x[i] = same * x[i] + other * d_conjugate[i];
+}
+
+//! What is left of the image right before a pulse, and off the samples that are here.
+//! \return false: more samples are needed
+bool framer::measure_image(const found_pulse& p)
+{
+    if (p.n < d_image_next)
+        return true;
+    std::int64_t t = p.epoch.whole;
+    if (p.seen.found && !d_reference_used)
+        t = std::min(t, p.seen_at.whole);
+    const std::int64_t low = t - d_image_of->before();
+    const int n = d_image_of->samples();
+    if (low + n > end_of_buffer() && !d_closing)
+        return false;
+    if (low < d_first || low + n > end_of_buffer())
+        return true;
+    const cf32* y = at(d_main, low);
+    d_conjugate.resize(n);
+    conjugate_of(y, d_conjugate.data(), n, low - d_slip);
+    const auto left = d_image_of->of(y, d_conjugate.data());
+    if (!left)
+        return true;
+    d_image_pulses = std::min(d_image_pulses + 1, image_memory);
+    d_image_next = p.n + (d_image_pulses < image_memory ? 1 : 16);
+    const complex_double change = *left / static_cast<double>(d_image_pulses);
+    d_image += change;
+    take_off_image(change,
+                   d_main.data() + d_skip,
+                   static_cast<int>(d_main.size() - d_skip),
+                   d_first - d_slip);
+    return true;
 }
 
 int framer::feed(const cf32* samples,
@@ -1087,7 +1184,7 @@ std::int64_t framer::keep_from() const
         static_cast<std::int64_t>(
             std::ceil(std::max(0.0, -d_start_offset - d_fs * std::min(0.0, d_p.delay_s)) +
                       d_fs * std::abs(d_p.reference_delay_s))) +
-        d_taps + guard + 2;
+        d_taps + guard + 2 + (d_image_of ? d_image_of->before() : 0);
     std::int64_t keep = end_of_buffer() - before;
     if (!d_found.empty()) {
         keep = std::min(
@@ -1825,6 +1922,8 @@ bool framer::raw_line(framed_line& facts, std::vector<cf32>& line)
             d_found.pop_front(); // cut by the gap
             continue;
         }
+        if (d_image_of && !measure_image(p))
+            return false;
         d_found.pop_front();
         facts = {};
         facts.pulse = p.n;
@@ -2150,6 +2249,7 @@ framer_status framer::status() const
     s.phase_drift_hz = d_phase.count > 1 ? d_phase.rate / (2 * pi) * d_fs / d_pri : 0;
     s.dc_re = d_dc.value().re;
     s.dc_im = d_dc.value().im;
+    s.image_db = d_image != 0.0 ? 20 * std::log10(std::abs(d_image)) : 0;
     return s;
 }
 

@@ -1705,6 +1705,117 @@ BOOST_AUTO_TEST_CASE(a_code_that_cannot_be_is_named)
     BOOST_TEST(pulse_code({ { 1, 0 }, { 0, 1 }, { 1, 0 }, { 0, 1 } }).length() == 2);
 }
 
+BOOST_AUTO_TEST_CASE(the_image_of_the_receiver_is_taken_off)
+{
+    // a still scene, so that every pulse has the same phase, at -25 dB of image
+    const double pri = 2500;
+    const std::complex<float> w(std::polar(0.0562f, 0.7f));
+    enum { leakage, shifted, scheduled, reference, late };
+    for (const int kind : { leakage, shifted, scheduled, reference, late }) {
+        auto f1 = fields(1200, fs / pri, 600);
+        pulse_framer_params p{ acquisition(f1) };
+        const bool by_time = kind == scheduled || kind == late;
+        p.alignment = by_time             ? framer_alignment::scheduled
+                      : kind == reference ? framer_alignment::reference
+                                          : framer_alignment::leakage;
+        p.reference_input = kind == reference;
+        p.reference_delay_s = 20 / fs;
+        if (by_time) {
+            p.reference_delay_s = 0;
+            p.start = radio_time{ 100, 0.25 + 80.3 / fs };
+        }
+        p.frequency_shift_hz = kind == shifted ? 0.07 * fs : 0;
+        const std::vector<std::pair<double, cd>> echoes = { { 0, kind == late ? 0 : 1 },
+                                                            { 33.4, cd(0, 0.1) },
+                                                            { 250.7, cd(0.1, 0.05) },
+                                                            { 420, cd(-0.02, 0.1) },
+                                                            { 555.5, 0.08 } };
+        std::vector<std::function<cf32(std::int64_t)>> each;
+        for (const auto& [late, size] : echoes)
+            each.push_back(pulses(
+                p.acq, 100.3 + late, pri, [size = size](auto) { return 0.5 * size; }));
+        auto noise = std::make_shared<std::mt19937>(5);
+        const auto run = [&](bool image, bool removed, framer_status& s) {
+            radio r;
+            r.samples = 220 * 2500;
+            noise->seed(5);
+            r.main = [&, image, noise](std::int64_t u) {
+                std::normal_distribution<float> d(0, 5e-4f);
+                std::complex<float> x(d(*noise), d(*noise));
+                for (const auto& e : each)
+                    x += std::complex<float>(e(u).re, e(u).im);
+                const double a = 2 * pi * std::fmod(p.frequency_shift_hz / fs * u, 1.0);
+                x *= std::complex<float>(std::polar(1.0, a));
+                if (image)
+                    x += w * std::conj(x);
+                return cf32{ x.real(), x.imag() };
+            };
+            if (kind == reference)
+                r.reference = pulses(p.acq, 120.3, pri);
+            p.remove_image = removed;
+            auto f = kernel::pulse_framer::make(p);
+            const auto lines = r.run(*f);
+            s = f->status();
+            return lines;
+        };
+        framer_status s;
+        const auto clean = run(false, false, s);
+        BOOST_TEST(s.image_db == 0);
+        const auto worst_db = [&](const std::vector<line_out>& lines) {
+            double worst = -300;
+            BOOST_REQUIRE_EQUAL(lines.size(), clean.size());
+            for (std::size_t i = 1; i < lines.size(); ++i) {
+                BOOST_REQUIRE_EQUAL(lines[i].facts.pulse, clean[i].facts.pulse);
+                worst =
+                    std::max(worst, difference_db(lines[i].samples, clean[i].samples));
+            }
+            return worst;
+        };
+        const double before = worst_db(run(true, false, s));
+        const double after = worst_db(run(true, true, s));
+        BOOST_TEST_MESSAGE("image " << kind << ": " << before << " dB, then " << after);
+        BOOST_TEST(std::abs(before + 25) < 0.5);
+        // of echoes alone, late and as strong as the first, not as much
+        const double least = kind == late ? -40 : -50;
+        BOOST_TEST(after < least);
+        BOOST_TEST(std::abs(s.image_db + 25) < (kind == late ? 1 : 0.3));
+        // and nothing is made where there is none
+        BOOST_TEST(worst_db(run(false, true, s)) < least);
+        BOOST_TEST(s.image_db < least);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_image_needs_a_pulse)
+{
+    auto f = fields(100, 1000);
+    f.wave = waveform::fmcw;
+    pulse_framer_params p{ acquisition(f) };
+    p.alignment = framer_alignment::scheduled;
+    p.remove_image = true;
+    BOOST_TEST(has(sentence_of([&] { kernel::pulse_framer::make(p); }),
+                   "has no pulse before which the image stands"));
+    p = pulse_framer_params{ acquisition(fields(100, fs / 400, 20)) };
+    p.remove_image = true;
+    BOOST_TEST(has(sentence_of([&] { kernel::pulse_framer::make(p); }), "too short"));
+    // noise and real samples have none that could be seen
+    p = scheduled(100, 500);
+    p.remove_image = true;
+    auto k = kernel::pulse_framer::make(p);
+    radio r;
+    r.samples = 50 * 500;
+    std::mt19937 random(1);
+    r.main = [&](std::int64_t) {
+        std::normal_distribution<float> d(0, 1);
+        return cf32{ d(random), d(random) };
+    };
+    BOOST_TEST(r.run(*k).size() > 40u);
+    BOOST_TEST(k->status().image_db == 0);
+    k = kernel::pulse_framer::make(p);
+    r.main = [&](std::int64_t u) { return cf32{ tone_at(u).re, 0 }; };
+    BOOST_TEST(r.run(*k).size() > 40u);
+    BOOST_TEST(k->status().image_db == 0);
+}
+
 BOOST_AUTO_TEST_CASE(hints)
 {
     const auto hint = [](float low, float high, int on, double level) {

@@ -201,6 +201,25 @@ def test_a_flowgraph_runs_again(tmp_path):
     in_place(run)
 
 
+def test_the_image_of_a_receiver_is_taken_off(tmp_path):
+    """A still scene, which is the hard case: -33 dB of image in the profile lime, less than -50 is left."""
+    lines = {}
+    for name, more in (("clean", dict(imbalance_db=0, imbalance_deg=0)), ("image", {}), ("removed", {})):
+        args, _ = device(tmp_path, "lime", seed=4, phase_noise_dbc_hz="off", **more)
+        run = Run(args, pulses=400, remove_image=name == "removed").go()
+        lines[name] = np.mean(run.lines[10:], 0, dtype=complex)
+    assert run.block.status()["image_db"] == pytest.approx(-33.3, abs=0.5)
+    last = pmt.to_python(run.messages.get_message(run.messages.num_messages() - 1))
+    assert last["image_db"] == pytest.approx(-33.3, abs=0.5)
+
+    def image_db(x):
+        x = x * np.vdot(x, lines["clean"]) / np.vdot(x, x)
+        return 10 * np.log10(np.sum(abs(x - lines["clean"])**2) / np.sum(abs(lines["clean"])**2))
+
+    assert image_db(lines["image"]) == pytest.approx(-33.3, abs=0.5)
+    assert image_db(lines["removed"]) < -50
+
+
 # ---- losses -------------------------------------------------------------------------------
 
 

@@ -51,5 +51,6 @@ inline pybind11::dict to_dict(const gr::sar::framer_status& s)
     d["phase_rad"] = s.phase_rad;
     d["phase_drift_hz"] = s.phase_drift_hz;
     d["dc"] = std::complex<double>(s.dc_re, s.dc_im);
+    d["image_db"] = s.image_db;
     return d;
 }

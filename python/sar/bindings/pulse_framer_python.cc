@@ -78,7 +78,8 @@ void bind_pulse_framer(py::module& m)
                       double stop_s,
                       const py::object& suppress,
                       const std::string& burst_tag,
-                      const py::object& code) {
+                      const py::object& code,
+                      bool remove_image) {
               pulse_framer_params p{ acq };
               p.alignment = framer_alignment_from_name(alignment);
               p.reference_input = reference_input;
@@ -110,6 +111,7 @@ void bind_pulse_framer(py::module& m)
               p.stop_s = stop_s;
               p.suppress = whole("suppress", suppress);
               p.code = samples_from(code, "code", "values");
+              p.remove_image = remove_image;
               return block::make(
                   p, whole("lines", lines), { real_input, positions, facts, burst_tag });
           }),
@@ -149,6 +151,7 @@ void bind_pulse_framer(py::module& m)
           py::arg("suppress") = 0,
           py::arg("burst_tag") = "packet_len",
           py::arg("code") = py::none(),
+          py::arg("remove_image") = false,
           doc_pulse_framer_make);
     c.def(
         "status",

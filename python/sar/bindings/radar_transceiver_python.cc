@@ -121,7 +121,8 @@ void bind_radar_transceiver(py::module& m)
                       double full_scale,
                       const py::object& presum,
                       const py::object& suppress,
-                      const py::object& code) {
+                      const py::object& code,
+                      bool remove_image) {
               pulse_framer_params p{ acq };
               p.alignment = framer_alignment_from_name(alignment);
               p.correct = framer_correction_from_name(correct);
@@ -138,6 +139,7 @@ void bind_radar_transceiver(py::module& m)
               p.presum = whole("presum", presum);
               p.suppress = whole("suppress", suppress);
               p.code = samples_from(code, "code", "values");
+              p.remove_image = remove_image;
               transceiver_settings s;
               s.radio.device = device;
               s.radio.tx_device = tx_device;
@@ -206,6 +208,7 @@ void bind_radar_transceiver(py::module& m)
           py::arg("presum") = 1,
           py::arg("suppress") = 0,
           py::arg("code") = py::none(),
+          py::arg("remove_image") = false,
           doc_radar_transceiver_make);
     c.def(
          "status",
