@@ -40,7 +40,8 @@ frame_tag message_of(const framer_status& s, double clip_share)
         .put("phase_rad", s.phase_rad)
         .put("phase_drift_hz", s.phase_drift_hz)
         .put("dc_re", s.dc_re)
-        .put("dc_im", s.dc_im);
+        .put("dc_im", s.dc_im)
+        .put("image_db", s.image_db);
     return message;
 }
 

@@ -127,8 +127,10 @@ radar_transceiver::sptr radar_transceiver::make(const pulse_framer_params& frami
     t.reference = settings.radio.reference_channel >= 0;
     t.lead_s = settings.lead_s;
     t.patience_s = settings.patience_s;
-    if (t.mode != transmit_mode::none)
+    if (t.mode != transmit_mode::none) {
         t.pulse = sent_pulse(p, settings.amplitude);
+        t.code = p.code;
+    }
     require(p.alignment != framer_alignment::trigger &&
                 p.alignment != framer_alignment::burst,
             "alignment is '",

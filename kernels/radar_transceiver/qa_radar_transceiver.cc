@@ -323,6 +323,65 @@ BOOST_AUTO_TEST_CASE(timed_bursts_leave_on_the_receivers_samples)
         }
 }
 
+BOOST_AUTO_TEST_CASE(pulses_are_sent_times_their_code)
+{
+    const std::vector<cf32> code = { { 1, 0 }, { 0, 0.5f }, { -1, 0 } };
+    for (const int takes : { 1 << 30, 7 }) {
+        auto p = params_of(transmit_mode::timed);
+        p.code = code;
+        scripted_radio timed;
+        timed.takes = takes;
+        auto t = kernel::radar_transceiver::make(p, timed);
+        t->start(0);
+        run(*t, 300);
+        BOOST_REQUIRE(timed.bursts.size() >= 25);
+        for (std::size_t n = 0; n + 1 < timed.bursts.size(); ++n)
+            for (std::size_t i = 0; i < p.pulse.size(); ++i)
+                BOOST_REQUIRE(
+                    norm(timed.bursts[n].samples[i] - code[n % 3] * p.pulse[i]) == 0);
+
+        p.mode = transmit_mode::stream;
+        p.chunk = 130; // no part of an interval
+        scripted_radio stream;
+        stream.takes = takes;
+        t = kernel::radar_transceiver::make(p, stream);
+        t->start(0);
+        run(*t, 300);
+        const auto& sent = stream.bursts.at(0).samples;
+        BOOST_REQUIRE(sent.size() > 6000);
+        for (std::size_t u = 0; u < sent.size(); ++u) {
+            const std::size_t i = u % 1000;
+            const cf32 v = i < p.pulse.size() ? p.pulse[i] : cf32{ 0, 0 };
+            BOOST_REQUIRE(norm(sent[u] - code[u / 1000 % 3] * v) == 0);
+        }
+    }
+
+    // a buffer that repeats has one value
+    scripted_radio radio;
+    radio.clock = false;
+    radio.cycle = true;
+    auto p = params_of();
+    p.code = code;
+    BOOST_CHECK(kernel::radar_transceiver::make(p, radio)->mode() ==
+                transmit_mode::stream);
+    p.mode = transmit_mode::cyclic;
+    BOOST_TEST(has(sentence_of([&] { kernel::radar_transceiver::make(p, radio); }),
+                   "code has values that differ; expected 'stream'"));
+    p.code = { { 0, -1 }, { 0, -1 } };
+    auto t = kernel::radar_transceiver::make(p, radio);
+    BOOST_CHECK(t->mode() == transmit_mode::cyclic);
+    t->start(0);
+    BOOST_TEST(radio.bursts.at(0).samples[3].im == -p.pulse[3].re);
+
+    p.mode = transmit_mode::stream;
+    p.code = { { 1, 0 }, { 4, 0 } };
+    BOOST_TEST(has(sentence_of([&] { kernel::radar_transceiver::make(p, radio); }),
+                   "the pulse times code[1] reaches 1.59"));
+    p.code[1] = { 0, 0 };
+    BOOST_TEST(has(sentence_of([&] { kernel::radar_transceiver::make(p, radio); }),
+                   "code[1] is 0 + 0i"));
+}
+
 BOOST_AUTO_TEST_CASE(a_loss_is_as_long_as_the_stamps_say)
 {
     // by the code of read(), by the report of the status, by the stamps alone

@@ -83,6 +83,8 @@ public:
 
 struct radar_transceiver_params {
     std::vector<cf32> pulse; //!< as it is sent, at the sampling rate
+    //! Pulse n is sent multiplied by code[n mod size]; empty: as it is.
+    std::vector<cf32> code = {};
     double sample_rate_hz = 0;
     std::int64_t interval = 0; //!< samples from pulse to pulse
     transmit_mode mode = transmit_mode::automatic;

@@ -64,6 +64,14 @@ private:
     }
     void start_receiver();
     void fill_cycle();
+    const cf32* coded(const cf32* samples, std::int64_t n, std::int64_t pulse);
+    //! Pulses differ by the code.
+    bool varies() const
+    {
+        return std::any_of(d_p.code.begin(), d_p.code.end(), [&](cf32 v) {
+            return norm(v - d_p.code.front()) > 0;
+        });
+    }
     void skip_missed();
     std::int64_t newest() const;
     void plan_ahead();
@@ -86,6 +94,7 @@ private:
     const transmit_mode d_mode;
     const std::int64_t d_lead; // samples; that of pulse 0, too
     std::vector<cf32> d_cycle; // an interval
+    std::vector<cf32> d_coded; // samples of a pulse with its code
     std::vector<cf32> d_samples, d_reference;
 
     // receiver
@@ -183,10 +192,31 @@ transmit_mode transceiver::choose() const
                 " + ",
                 v.im,
                 "i; expected parts from -1 to 1, full scale of the transmitter");
+    for (std::size_t m = 0; m < d_p.code.size(); ++m) {
+        const cf32 c = d_p.code[m];
+        require(is_finite(c) && norm(c) > 0,
+                "code[",
+                m,
+                "] is ",
+                c.re,
+                " + ",
+                c.im,
+                "i; expected numbers that are finite and not 0");
+        float peak = 0;
+        for (const cf32 v : d_p.pulse)
+            peak = std::max({ peak, std::abs((c * v).re), std::abs((c * v).im) });
+        require(peak <= 1,
+                "the pulse times code[",
+                m,
+                "] reaches ",
+                peak,
+                "; expected parts from -1 to 1, full scale of the transmitter: a lower "
+                "amplitude");
+    }
     if (d_p.mode == transmit_mode::automatic)
-        return d_radio.has_time()    ? transmit_mode::timed
-               : d_radio.has_cycle() ? transmit_mode::cyclic
-                                     : transmit_mode::stream;
+        return d_radio.has_time()                 ? transmit_mode::timed
+               : d_radio.has_cycle() && !varies() ? transmit_mode::cyclic
+                                                  : transmit_mode::stream;
     require(d_p.mode != transmit_mode::timed || d_radio.has_time(),
             "transmit is 'timed', but ",
             d_radio.name(),
@@ -197,6 +227,10 @@ transmit_mode transceiver::choose() const
             "transmit is 'cyclic', but the driver of ",
             d_radio.name(),
             " repeats nothing by itself; expected ",
+            d_radio.has_time() ? "'timed' or 'stream'" : "'stream'");
+    require(d_p.mode != transmit_mode::cyclic || !varies(),
+            "transmit is 'cyclic', which repeats one interval, but code has values that "
+            "differ; expected ",
             d_radio.has_time() ? "'timed' or 'stream'" : "'stream'");
     return d_p.mode;
 }
@@ -241,15 +275,14 @@ void transceiver::start(double host_s)
 void transceiver::fill_cycle()
 {
     constexpr long wait_us = 100000;
+    const cf32* const cycle =
+        coded(d_cycle.data(), static_cast<std::int64_t>(d_cycle.size()), 0);
     const int tries = 1 + static_cast<int>(d_p.patience_s / (1e-6 * wait_us));
     const auto n = static_cast<std::int64_t>(d_cycle.size());
     int idle = 0;
     for (std::int64_t done = 0; done < n;) {
-        const outcome w = d_radio.write(d_cycle.data() + done,
-                                        static_cast<int>(n - done),
-                                        std::nullopt,
-                                        true,
-                                        wait_us);
+        const outcome w = d_radio.write(
+            cycle + done, static_cast<int>(n - done), std::nullopt, true, wait_us);
         if (w.count > 0) {
             done += w.count;
             idle = 0;
@@ -270,6 +303,18 @@ void transceiver::fill_cycle()
 
 // ---- transmitter
 // ---------------------------------------------------------------------------------
+
+//! \p n samples times the code of a pulse, until it is called again.
+const cf32* transceiver::coded(const cf32* samples, std::int64_t n, std::int64_t pulse)
+{
+    if (d_p.code.empty())
+        return samples;
+    const cf32 c = d_p.code[pulse % static_cast<std::int64_t>(d_p.code.size())];
+    d_coded.resize(n);
+    for (std::int64_t i = 0; i < n; ++i)
+        d_coded[i] = c * samples[i];
+    return d_coded.data();
+}
 
 void transceiver::count_pulse_as_not_sent(std::int64_t first, std::int64_t last)
 {
@@ -342,11 +387,9 @@ void transceiver::send_bursts()
         std::optional<long long> when;
         if (d_of_pulse == 0)
             when = sample_time_ns(d_base_ns, at, d_p.sample_rate_hz);
-        const outcome w = d_radio.write(d_p.pulse.data() + d_of_pulse,
-                                        static_cast<int>(d_p.pulse.size() - d_of_pulse),
-                                        when,
-                                        true,
-                                        0);
+        const auto left = static_cast<int>(d_p.pulse.size() - d_of_pulse);
+        const outcome w = d_radio.write(
+            coded(d_p.pulse.data() + d_of_pulse, left, d_pulse), left, when, true, 0);
         if (w.count == 0 || w.count == code::timeout)
             return;
         if (w.count == code::time_error || w.count == code::underflow) {
@@ -383,10 +426,11 @@ void transceiver::send_stream()
 {
     while (d_written < d_u + d_lead) {
         const std::int64_t at = d_written % d_p.interval;
-        const std::int64_t n = std::min(d_p.interval - at, d_u + d_lead - d_written);
+        const std::int64_t n = std::min(
+            { d_p.interval - at, d_u + d_lead - d_written, std::int64_t(d_p.chunk) });
         const outcome w =
-            d_radio.write(d_cycle.data() + at,
-                          static_cast<int>(std::min<std::int64_t>(n, d_p.chunk)),
+            d_radio.write(coded(d_cycle.data() + at, n, d_written / d_p.interval),
+                          static_cast<int>(n),
                           std::nullopt,
                           false,
                           0);

@@ -201,6 +201,25 @@ def test_a_flowgraph_runs_again(tmp_path):
     in_place(run)
 
 
+def test_the_image_of_a_receiver_is_taken_off(tmp_path):
+    """A still scene, which is the hard case: -33 dB of image in the profile lime, less than -50 is left."""
+    lines = {}
+    for name, more in (("clean", dict(imbalance_db=0, imbalance_deg=0)), ("image", {}), ("removed", {})):
+        args, _ = device(tmp_path, "lime", seed=4, phase_noise_dbc_hz="off", **more)
+        run = Run(args, pulses=400, remove_image=name == "removed").go()
+        lines[name] = np.mean(run.lines[10:], 0, dtype=complex)
+    assert run.block.status()["image_db"] == pytest.approx(-33.3, abs=0.5)
+    last = pmt.to_python(run.messages.get_message(run.messages.num_messages() - 1))
+    assert last["image_db"] == pytest.approx(-33.3, abs=0.5)
+
+    def image_db(x):
+        x = x * np.vdot(x, lines["clean"]) / np.vdot(x, x)
+        return 10 * np.log10(np.sum(abs(x - lines["clean"])**2) / np.sum(abs(lines["clean"])**2))
+
+    assert image_db(lines["image"]) == pytest.approx(-33.3, abs=0.5)
+    assert image_db(lines["removed"]) < -50
+
+
 # ---- losses -------------------------------------------------------------------------------
 
 
@@ -261,6 +280,25 @@ def test_losses_nobody_tells_of(profile, mode, tmp_path):
     in_place(run, good=np.setdiff1d(np.arange(900, 1000), run.holes), cells=0.1)
 
 
+@pytest.mark.parametrize("profile,mode", [("b210", "timed"), ("pluto", "stream")])
+def test_a_code_is_sent_and_taken_off(profile, mode, tmp_path):
+    """Random phases from pulse to pulse: after a loss without a clock the leakage tells their places."""
+    slow = profile == "pluto"
+    acq = acquisition(2.5e6, 5000, length=200, samples=400) if slow else acquisition()
+    code = np.exp(2j * np.pi * np.random.default_rng(7).random(7))
+    loss = dict(pace="real_time", loss_mode="overflow", loss_at="3000000:42500") if slow else {}
+    args, _ = device(tmp_path, profile, **loss)
+    run = Run(args, acq, pulses=1000 if slow else 100, code=code).go()
+    assert run.block.radio_status()["transmit"] == mode
+    good = np.setdiff1d(np.arange(len(run.lines)), run.holes)
+    assert (len(run.holes) > 0) == slow
+    in_place(run, good)  # the mean over the lines is that of a target: they add up
+    pulse = np.array(sar.transmitted_pulse(acq))
+    leak = run.lines[good][:, :len(pulse)] @ np.conj(pulse)
+    off = np.angle(leak / np.mean(leak))
+    assert np.max(np.abs(off)) < 0.1 and abs(np.mean(off[-100:])) < 0.01
+
+
 # ---- what the transmitter fails to send ---------------------------------------------------------
 
 
@@ -313,6 +351,10 @@ def test_bursts_that_come_too_late_are_counted_and_are_holes(tmp_path):
     ("b210", dict(bandwidth_hz=-1.0), "bandwidth_hz is -1; expected that of the radio's filters"),
     ("b210", dict(bandwidth_hz=math.nan), "bandwidth_hz is nan; expected that of the radio's filters"),
     ("b210", dict(amplitude=1.5), "amplitude is 1.5"),
+    ("b210", dict(code=[1, 1j], transmit="cyclic"), "code has values that differ; expected 'timed' or 'stream'"),
+    ("b210", dict(code=[1, 2]), r"the pulse times code\[1\] reaches"),
+    ("b210", dict(code=[1, 0]), r"code\[1\] is 0"),
+    ("b210", dict(code="dither"), "code is dither; expected a list of complex values"),
     ("b210", dict(lead_s=0.0), "lead_s is 0"),
     ("b210", dict(pulses=-1), "pulses is -1"),
     ("b210", dict(pulses=1.5), "pulses is 1.5; expected a whole number"),
