@@ -29,9 +29,9 @@ are lost, and says the last rate that held.
 import argparse
 import array
 import gc
+import itertools
 import json
 import os
-import platform
 import re
 import resource
 import sys
@@ -42,6 +42,7 @@ from datetime import datetime, timezone
 
 import numpy as np
 import pmt
+from bench import machine
 from gnuradio import gr, sar
 
 PRF, CARRIER, SPEED_M_S, HALF_TRACK_M = 1000, 5.8e9, 20.0, 10.0
@@ -50,7 +51,7 @@ PULSES_PER_IMAGE, HOP = 400, 100
 OVERSAMPLING = 4
 LEAK_S, LEAD_S = 4e-9, 0.25
 MAY_GROW, MAY_GROW_MB = 0.01, 4.0
-STARTED = {}  # devices are told apart by a number
+NUMBERS = itertools.count(1)  # that devices are told apart by
 
 
 def acquisition(rate_hz):
@@ -164,11 +165,6 @@ def machine_seconds():
     return (sum(v) - v[3] - v[4]) / tick, sum(v) / tick
 
 
-def machine():
-    model = next((s.split(":")[1].strip() for s in open("/proc/cpuinfo", encoding="utf-8") if s.startswith("model name")), platform.machine())
-    return f"{model}, {len(os.sched_getaffinity(0))} cores"
-
-
 def quantiles(ms):
     return [float(np.quantile(ms, q)) for q in (0.5, 0.95, 1)] if len(ms) else None
 
@@ -189,8 +185,7 @@ class Soak:
         with open(scene, "w", encoding="utf-8") as f:
             json.dump({"format": "gr-sar scene", "version": 1, "targets": [{"position_m": TARGET_M, "amplitude": 0.01}],
                        "trajectory": {"times_s": times.tolist(), "positions_m": positions.tolist()}}, f)
-        number = STARTED[0] = STARTED.get(0, 0) + 1
-        key = f"driver=sarsim,id=soak{os.getpid()}.{number},profile=b210"
+        key = f"driver=sarsim,id=soak{os.getpid()}.{next(NUMBERS)},profile=b210"
         phase = -2 * np.pi * ((CARRIER * LEAK_S) % 1)
         args = f"{key},seed=1,pace={a.pace},scene={scene},leakage_db=-30,leakage_delay_s={LEAK_S},leakage_phase_rad={phase}"
         if a.settings:
@@ -377,7 +372,7 @@ def main(argv=None):
         if gr.enable_realtime_scheduling() != gr.RT_OK:
             raise SystemExit("soak: --realtime: this user may not; expected root, or rtprio in /etc/security/limits.conf")
         scheduling = "real-time scheduling"
-    print(f"{machine()}; {datetime.now(timezone.utc):%Y-%m-%d}; {scheduling}; load before {os.getloadavg()[0]:.1f}", flush=True)
+    print(f"{machine('cpu')}; {datetime.now(timezone.utc):%Y-%m-%d}; {scheduling}; load before {os.getloadavg()[0]:.1f}", flush=True)
     results = []
     with tempfile.TemporaryDirectory() as folder:
         rate = a.rate
@@ -393,7 +388,7 @@ def main(argv=None):
         print(f"\nhighest rate that held for {seconds:g} s: {max(held) / 1e6:g} MS/s" if held else "\nno rate held", flush=True)
     if a.json:
         with open(a.json, "w", encoding="utf-8") as f:
-            json.dump({"date": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}", "machine": machine(), "scheduling": scheduling, "runs": results}, f, indent=1)
+            json.dump({"date": f"{datetime.now(timezone.utc):%Y-%m-%dT%H:%M:%SZ}", "machine": machine("cpu"), "scheduling": scheduling, "runs": results}, f, indent=1)
             f.write("\n")
     return 0 if (held if a.find_rate else results[-1]["pass"]) else 1
 

@@ -1,8 +1,13 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "nmea.h"
+#include "../kernels/core/constants.h"
 #include <cmath>
 #include <cstdint>
 #include <cstdio>
+#include <ctime>
+#include <iomanip>
+#include <locale>
+#include <sstream>
 
 namespace gr {
 namespace sar {
@@ -12,7 +17,7 @@ namespace {
 constexpr double semi_major_m = 6378137.0;
 constexpr double flattening = 1 / 298.257223563;
 constexpr double e2 = flattening * (2 - flattening);
-constexpr double degree = M_PI / 180;
+constexpr double degree = pi / 180;
 constexpr double knot_m_s = 1852.0 / 3600;
 
 double prime_vertical_m(double sine)
@@ -51,20 +56,10 @@ std::string angle_of(double deg, int digits, char positive, char negative)
 //! \p places decimals, with a point wherever the program runs.
 std::string decimal_of(double x, int places)
 {
-    double scale = 1;
-    for (int i = 0; i < places; ++i)
-        scale *= 10;
-    const long long v = std::llround(std::abs(x) * scale);
-    const auto s = static_cast<long long>(scale);
-    char text[48];
-    std::snprintf(text,
-                  sizeof(text),
-                  "%s%lld.%0*lld",
-                  x < 0 && v > 0 ? "-" : "",
-                  v / s,
-                  places,
-                  v % s);
-    return text;
+    std::ostringstream text;
+    text.imbue(std::locale::classic());
+    text << std::fixed << std::setprecision(places) << x;
+    return text.str();
 }
 
 } // namespace
@@ -97,32 +92,16 @@ geodetic geodetic_of_local(const vec3& local, const geodetic& origin)
 std::string
 nmea_fix(double utc_s, const geodetic& at, double speed_m_s, double course_deg)
 {
-    constexpr std::int64_t second = 1000000, day = 86400 * second;
+    constexpr std::int64_t second = 1000000, begin_of_2026 = 1767225600; // POSIX time
     const std::int64_t t = std::llround(utc_s * second);
-    const std::int64_t days = t >= 0 ? t / day : -((-t + day - 1) / day);
-    const std::int64_t of_day = t - days * day;
-    char time[32];
-    std::snprintf(time,
-                  sizeof(time),
-                  "%02d%02d%02d.%06d",
-                  static_cast<int>(of_day / (3600 * second)),
-                  static_cast<int>(of_day / (60 * second) % 60),
-                  static_cast<int>(of_day / second % 60),
-                  static_cast<int>(of_day % second));
-    // H. Fliegel, T. Van Flandern, Communications of the ACM 11 (1968): 2026-01-01 is the
-    // Julian day 2461042
-    std::int64_t l = 2461042 + days + 68569;
-    const std::int64_t n = 4 * l / 146097;
-    l -= (146097 * n + 3) / 4;
-    const std::int64_t i = 4000 * (l + 1) / 1461001;
-    l += 31 - 1461 * i / 4;
-    const std::int64_t j = 80 * l / 2447;
-    const auto day_of_month = static_cast<int>(l - 2447 * j / 80);
-    const auto month = static_cast<int>(j + 2 - 12 * (j / 11));
-    const auto year = static_cast<int>(100 * (n - 49) + i + j / 11);
-    char date[16];
-    std::snprintf(
-        date, sizeof(date), "%02d%02d%02d", day_of_month % 100, month % 100, year % 100);
+    const std::int64_t part = (t % second + second) % second;
+    const std::time_t whole = begin_of_2026 + (t - part) / second;
+    std::tm at_utc = {};
+    gmtime_r(&whole, &at_utc);
+    char time[32], date[16];
+    std::strftime(time, sizeof(time), "%H%M%S", &at_utc);
+    std::snprintf(time + 6, sizeof(time) - 6, ".%06d", static_cast<int>(part));
+    std::strftime(date, sizeof(date), "%d%m%y", &at_utc);
     const std::string place = angle_of(at.latitude_deg, 2, 'N', 'S') + "," +
                               angle_of(at.longitude_deg, 3, 'E', 'W');
     double course = std::fmod(course_deg, 360);

@@ -1425,7 +1425,7 @@ void simulated_radio::record(std::int64_t until)
                                         geodetic_of_local({ axis[0], axis[1], axis[2] },
                                                           d_positions_origin),
                                         std::hypot(east, north),
-                                        std::atan2(east, north) * 180 / M_PI)
+                                        std::atan2(east, north) * 180 / pi)
                             << std::flush;
                 continue;
             }

@@ -4,6 +4,7 @@
 // The class behind pulse_framer; its members are in framer_*.cc by subject.
 
 #include "../core/errors.h"
+#include "../core/notices.h"
 #include "../core/pulse_arrival.h"
 #include "image_estimate.h"
 #include "pulse_code.h"
@@ -153,12 +154,7 @@ public:
     std::optional<std::int64_t> ready() override;
     bool next(framed_line& facts, cf32* out) override;
     framer_status status() const override;
-    std::vector<std::string> notices() override
-    {
-        std::vector<std::string> out;
-        out.swap(d_notices);
-        return out;
-    }
+    std::vector<std::string> notices() override { return d_notices.take(); }
 
 private:
     //! A pulse whose place in the buffer is known.
@@ -179,12 +175,6 @@ private:
     };
 
     void check() const;
-    template <typename... Parts>
-    void notice(const Parts&... parts)
-    {
-        if (d_notices.size() < 20) // someone who does not ask does not fill the memory
-            d_notices.push_back(sentence(parts...));
-    }
 
     //! Once it is known: pulses come at another interval than acq says.
     void say_interval()
@@ -192,13 +182,13 @@ private:
         if (d_delay.count != warm)
             return;
         if (const double ppm = 1e6 * d_delay.rate / d_pri; std::abs(ppm) > 100)
-            notice("pulses come every ",
-                   interval(),
-                   " samples, where prf_hz of acq says ",
-                   d_pri,
-                   ": ",
-                   std::lround(ppm),
-                   " ppm");
+            d_notices.add("pulses come every ",
+                          interval(),
+                          " samples, where prf_hz of acq says ",
+                          d_pri,
+                          ": ",
+                          std::lround(ppm),
+                          " ppm");
     }
 
     // ---- times
@@ -440,7 +430,7 @@ private:
 
     framer_status d_status;
     double d_jitter2 = 0;
-    std::vector<std::string> d_notices;
+    sar::notices d_notices;
 };
 
 } // namespace framing

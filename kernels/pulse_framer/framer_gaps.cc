@@ -40,14 +40,14 @@ framer::verdict framer::check_stamp(const radio_time& t, const kernel::radio_new
 {
     const auto reject = [&](const auto&... why) {
         ++d_status.rejected_stamps;
-        notice("rx_time ",
-               t.seconds,
-               " + ",
-               t.fraction_s,
-               " s at sample ",
-               d_delivered,
-               " is not believed: ",
-               why...);
+        d_notices.add("rx_time ",
+                      t.seconds,
+                      " + ",
+                      t.fraction_s,
+                      " s at sample ",
+                      d_delivered,
+                      " is not believed: ",
+                      why...);
         return verdict::bad;
     };
     if (!(t.fraction_s >= 0 && t.fraction_s < 1) || t.seconds > (1ull << 62))
@@ -138,9 +138,9 @@ void framer::tell(const kernel::radio_news& news)
             close(true, lost, 0, retuned);
             d_after.settle = 0;
         } else if (!first && (news.gap || news.rate_hz || retuned)) {
-            notice("a gap within a buffer before sample ",
-                   d_delivered,
-                   "; the rest of it is left out");
+            d_notices.add("a gap within a buffer before sample ",
+                          d_delivered,
+                          "; the rest of it is left out");
             d_next_burst_pulses = 0;
             close(true, lost, rest, retuned);
         }
@@ -177,12 +177,13 @@ void framer::close(bool known, std::int64_t lost, std::int64_t settle, bool anew
         ++d_status.gaps;
         d_status.lost_samples += lost;
         if (known && lost > 0)
-            notice("a gap of ", lost, " samples before sample ", d_delivered);
+            d_notices.add("a gap of ", lost, " samples before sample ", d_delivered);
         else if (!known)
-            notice("a gap of unknown length before sample ", d_delivered);
+            d_notices.add("a gap of unknown length before sample ", d_delivered);
     }
     if (anew)
-        notice("the radio is at ", d_after_hz, " Hz from sample ", d_delivered, " on");
+        d_notices.add(
+            "the radio is at ", d_after_hz, " Hz from sample ", d_delivered, " on");
     if (d_closing) { // two gaps without a sample between them
         d_after.known = d_after.known && known;
         d_after.lost += lost;
@@ -237,8 +238,9 @@ void framer::open()
     d_after = {};
     d_closing = false;
     if (d_adrift && by_schedule() && !(d_measures && d_delay.count > 0))
-        notice("until the next time stamp no line can be placed: a schedule alone cannot "
-               "bridge a gap of unknown length; a reference, a trigger or leakage can");
+        d_notices.add(
+            "until the next time stamp no line can be placed: a schedule alone cannot "
+            "bridge a gap of unknown length; a reference, a trigger or leakage can");
 }
 
 //! More samples were lost before this segment than was known.

@@ -86,13 +86,13 @@ bool framer::raw_line(framed_line& facts, std::vector<cf32>& line)
             if (!d_closing)
                 return false;
             if (d_ending)
-                notice("the stream ended within the line of pulse ",
-                       p.n,
-                       ", which is left out: ",
-                       std::max<std::int64_t>(0, end_of_buffer() - start.whole),
-                       " of ",
-                       d_samples,
-                       " samples came");
+                d_notices.add("the stream ended within the line of pulse ",
+                              p.n,
+                              ", which is left out: ",
+                              std::max<std::int64_t>(0, end_of_buffer() - start.whole),
+                              " of ",
+                              d_samples,
+                              " samples came");
             d_estimated |= p.estimated;
             d_found.pop_front(); // cut by the gap
             continue;
@@ -356,12 +356,12 @@ bool framer::prepare()
         if (d_facts.flags & framed_line::estimated)
             d_status.estimated += missing;
         if (missing > d_p.longest_fill && d_p.fill != hole_fill::skip)
-            notice(missing,
-                   " lines are missing before pulse ",
-                   d_facts.pulse * d_p.presum,
-                   ", more than longest_fill, ",
-                   d_p.longest_fill,
-                   ": not filled, a new frame begins");
+            d_notices.add(missing,
+                          " lines are missing before pulse ",
+                          d_facts.pulse * d_p.presum,
+                          ", more than longest_fill, ",
+                          d_p.longest_fill,
+                          ": not filled, a new frame begins");
         d_next = d_facts.pulse;
     }
     d_prepared = true;

@@ -47,8 +47,9 @@ void framer::choose()
             d_mode = framer_alignment::leakage;
             why = "there is no time stamp at the first sample that can be believed";
         } else
-            notice("no time stamp at the first sample that can be believed: start is "
-                   "counted from the first sample");
+            d_notices.add(
+                "no time stamp at the first sample that can be believed: start is "
+                "counted from the first sample");
     }
     d_measures =
         d_arrival &&
@@ -65,7 +66,7 @@ void framer::choose()
         d_grid = { d_first, 0 };
         d_numbered = true;
     }
-    notice("alignment ", to_string(d_mode), ": ", why);
+    d_notices.add("alignment ", to_string(d_mode), ": ", why);
 }
 
 void framer::push(found_pulse p)
@@ -138,17 +139,17 @@ bool framer::acquire()
         if (!a.found) {
             ++d_misses;
             if (d_misses == 16)
-                notice("no pulse was found in ",
-                       16 * wide,
-                       " samples up to sample ",
-                       d_delivered,
-                       " (SNR ",
-                       a.snr_db,
-                       " dB at most, least_snr_db is ",
-                       d_p.least_snr_db,
-                       "): is it transmitted, does the ",
-                       d_reference_used ? "reference cable" : "leakage",
-                       " reach the receiver, is acq that of the pulse?");
+                d_notices.add("no pulse was found in ",
+                              16 * wide,
+                              " samples up to sample ",
+                              d_delivered,
+                              " (SNR ",
+                              a.snr_db,
+                              " dB at most, least_snr_db is ",
+                              d_p.least_snr_db,
+                              "): is it transmitted, does the ",
+                              d_reference_used ? "reference cable" : "leakage",
+                              " reach the receiver, is acq that of the pulse?");
             d_search += wide;
             continue;
         }
@@ -189,15 +190,16 @@ bool framer::seeks_place()
     if (d_code.length() == 1 || (!d_numbered && d_p.start && d_based))
         return false;
     const bool drift_known = d_numbered && d_phase.count >= warm;
-    if (d_code.told() || (d_code.told_by_drift() && drift_known))
+    if (d_places.told() || (d_places.told_by_drift() && drift_known))
         return true;
     if (!d_told_of_code)
-        notice("the code looks alike from each of its ",
-               d_code.length(),
-               " places (phases linear or quadratic in n): which one the first pulse has "
-               "cannot be seen, it is taken for ",
-               d_numbered ? "that of its number" : "the first",
-               "; correct = 'delay_phase' takes off what is wrong by that");
+        d_notices.add(
+            "the code looks alike from each of its ",
+            d_code.length(),
+            " places (phases linear or quadratic in n): which one the first pulse has "
+            "cannot be seen, it is taken for ",
+            d_numbered ? "that of its number" : "the first",
+            "; correct = 'delay_phase' takes off what is wrong by that");
     d_told_of_code = true;
     return false;
 }
@@ -219,7 +221,7 @@ framer::search framer::follow_search()
     const int half = static_cast<int>(std::ceil(tolerance())) + 5;
     auto& s = d_search_of_code;
     std::optional<double> drift_rad; // without it, unless it is needed
-    if (!d_code.told())
+    if (!d_places.told())
         drift_rad = d_phase.rate;
     for (std::int64_t k = s.k + s.missed + 1;; ++k) {
         const sample_time t = later(s.at, static_cast<double>(k - s.k) * interval());
@@ -251,25 +253,26 @@ framer::search framer::follow_search()
         d_places.add(k, std::polar(a.amplitude, a.phase_rad), a.phase_std_rad);
         if (const auto place = d_places.place(drift_rad)) {
             s.on = false;
-            notice("the pulse at sample ",
-                   d_delivered - static_cast<std::uint64_t>(end_of_buffer() - d_search),
-                   " has place ",
-                   d_code.place(*place + s.waiting.front().k),
-                   " of the ",
-                   d_code.length(),
-                   " of the code, by ",
-                   d_places.products() + 1,
-                   " pulses");
+            d_notices.add("the pulse at sample ",
+                          d_delivered -
+                              static_cast<std::uint64_t>(end_of_buffer() - d_search),
+                          " has place ",
+                          d_code.place(*place + s.waiting.front().k),
+                          " of the ",
+                          d_code.length(),
+                          " of the code, by ",
+                          d_places.products() + 1,
+                          " pulses");
             number(s.waiting.front().at, d_code.place(*place + s.waiting.front().k));
             return search::done;
         }
-        if (d_places.products() >= d_code.patience()) {
+        if (d_places.products() >= d_places.patience()) {
             if (!d_told_of_code)
-                notice("in ",
-                       d_code.patience(),
-                       " pulses up to sample ",
-                       d_delivered,
-                       " the code is not found: is it what is transmitted?");
+                d_notices.add("in ",
+                              d_places.patience(),
+                              " pulses up to sample ",
+                              d_delivered,
+                              " the code is not found: is it what is transmitted?");
             d_told_of_code = true;
             d_places.clear();
         }
@@ -374,13 +377,13 @@ void framer::detect_measured()
         }
         if (by_schedule() && d_delay.count == 0) {
             const double late = between(seen, grid(n));
-            notice("the pulse is ",
-                   late,
-                   " samples later than by schedule and delay_s (",
-                   d_p.delay_s,
-                   " s); delay_s = ",
-                   d_p.delay_s + late / d_fs,
-                   " would fit");
+            d_notices.add("the pulse is ",
+                          late,
+                          " samples later than by schedule and delay_s (",
+                          d_p.delay_s,
+                          " s); delay_s = ",
+                          d_p.delay_s + late / d_fs,
+                          " would fit");
             take(n, seen, a);
             continue;
         }
@@ -481,13 +484,13 @@ bool framer::lost_unseen(sample_time seen)
 
 void framer::say_unseen(std::uint64_t lost_before, const char* what)
 {
-    notice("about ",
-           d_status.lost_samples - lost_before,
-           " samples are missing before sample ",
-           d_delivered - static_cast<std::uint64_t>(end_of_buffer() - d_segment),
-           ", of which the radio told nothing: the ",
-           what,
-           " came early");
+    d_notices.add("about ",
+                  d_status.lost_samples - lost_before,
+                  " samples are missing before sample ",
+                  d_delivered - static_cast<std::uint64_t>(end_of_buffer() - d_segment),
+                  ", of which the radio told nothing: the ",
+                  what,
+                  " came early");
 }
 
 //! Intervals that are not that of acq, again and again: the PRF changed.

@@ -13,6 +13,20 @@ namespace {
 constexpr int chunk = 1 << 16;   // samples taken at a time
 constexpr int image_memory = 64; // pulses
 
+//! f(k, exp(j 2 pi turn (first + k))) for k = 0 .. n - 1, one sample after the other.
+template <typename F>
+void for_phasors(double turn, std::int64_t first, int n, F&& f)
+{
+    constexpr int run = 256; // samples from one exact phase to the next
+    const complex_double step = std::polar(1.0, 2 * pi * turn);
+    for (int i = 0; i < n; i += run) {
+        const double turns = std::fmod(turn * static_cast<double>(first + i), 1.0);
+        complex_double w = std::polar(1.0, 2 * pi * turns);
+        for (int k = i; k < std::min(n, i + run); ++k, w *= step)
+            f(k, cf32{ static_cast<float>(w.real()), static_cast<float>(w.imag()) });
+    }
+}
+
 } // namespace
 
 //! What is wrong with the radio's samples, put right; in the reference what concerns
@@ -41,19 +55,10 @@ void framer::condition(const cf32* in, cf32* out, int n, bool echoes)
         for (int i = 0; i < n; ++i)
             out[i] = out[i] - dc;
     }
-    if (d_p.frequency_shift_hz != 0) {
-        const double turn = -d_p.frequency_shift_hz / d_fs;
-        constexpr int run = 256; // samples from one exact phase to the next
-        const complex_double step = std::polar(1.0, 2 * pi * turn);
-        for (int i = 0; i < n; i += run) {
-            const double turns =
-                std::fmod(turn * static_cast<double>(d_rotated + i), 1.0);
-            complex_double w = std::polar(1.0, 2 * pi * turns);
-            for (int k = i; k < std::min(n, i + run); ++k, w *= step)
-                out[k] = out[k] * cf32{ static_cast<float>(w.real()),
-                                        static_cast<float>(w.imag()) };
-        }
-    }
+    if (d_p.frequency_shift_hz != 0)
+        for_phasors(-d_p.frequency_shift_hz / d_fs, d_rotated, n, [&](int k, cf32 w) {
+            out[k] = out[k] * w;
+        });
     if (d_image != 0.0 && echoes)
         take_off_image(d_image, out, n, d_rotated);
 }
@@ -62,22 +67,13 @@ void framer::condition(const cf32* in, cf32* out, int n, bool echoes)
 //! samples that the shift had turned before
 void framer::conjugate_of(const cf32* x, cf32* out, int n, std::int64_t rotated) const
 {
-    constexpr int run = 256;
+    const auto conjugate = [x](int k) { return cf32{ x[k].re, -x[k].im }; };
     const double turn = -2 * d_p.frequency_shift_hz / d_fs;
-    const complex_double step = std::polar(1.0, 2 * pi * turn);
-    for (int i = 0; i < n; i += run) {
-        const int end = std::min(n, i + run);
-        if (turn == 0) {
-            for (int k = i; k < end; ++k)
-                out[k] = { x[k].re, -x[k].im };
-            continue;
-        }
-        complex_double w = std::polar(
-            1.0, 2 * pi * std::fmod(turn * static_cast<double>(rotated + i), 1.0));
-        for (int k = i; k < end; ++k, w *= step)
-            out[k] = cf32{ x[k].re, -x[k].im } *
-                     cf32{ static_cast<float>(w.real()), static_cast<float>(w.imag()) };
-    }
+    if (turn == 0)
+        for (int k = 0; k < n; ++k)
+            out[k] = conjugate(k);
+    else
+        for_phasors(turn, rotated, n, [&](int k, cf32 w) { out[k] = conjugate(k) * w; });
 }
 
 void framer::take_off_image(complex_double w, cf32* x, int n, std::int64_t rotated)
@@ -211,25 +207,25 @@ void framer::scan(const float* trigger, int n, std::int64_t first)
         const double high_share =
             static_cast<double>(d_trigger_highs) / d_trigger_samples;
         if (d_delay.count == 0 && d_edges.empty())
-            notice("the trigger has no edge in ",
-                   d_trigger_samples,
-                   " samples: it lies between ",
-                   d_trigger_low,
-                   " and ",
-                   d_trigger_high,
-                   ", trigger_level is ",
-                   d_p.trigger_level,
-                   " +- ",
-                   d_p.trigger_hysteresis,
-                   "; is it the other channel?");
+            d_notices.add("the trigger has no edge in ",
+                          d_trigger_samples,
+                          " samples: it lies between ",
+                          d_trigger_low,
+                          " and ",
+                          d_trigger_high,
+                          ", trigger_level is ",
+                          d_p.trigger_level,
+                          " +- ",
+                          d_p.trigger_hysteresis,
+                          "; is it the other channel?");
         else if (!both && high_share > 0.8)
-            notice("the trigger is ",
-                   falling ? "low" : "high",
-                   " for ",
-                   std::lround(100 * high_share),
-                   " % of the time; it looks inverted: edge '",
-                   falling ? "rising" : "falling",
-                   "' may be meant");
+            d_notices.add("the trigger is ",
+                          falling ? "low" : "high",
+                          " for ",
+                          std::lround(100 * high_share),
+                          " % of the time; it looks inverted: edge '",
+                          falling ? "rising" : "falling",
+                          "' may be meant");
     }
 }
 

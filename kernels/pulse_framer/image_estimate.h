@@ -22,8 +22,8 @@
 // small against an image of what comes first, larger against that of late echoes alone.
 
 #include "../core/cf32.h"
-#include "../core/constants.h"
 #include "../core/range_doppler.h"
+#include "../core/window.h"
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -50,10 +50,10 @@ public:
           d_inverse(d_length)
     {
         std::fill_n(d_forward.get_inbuf(), d_length, gr_complex(0));
+        const std::vector<double> hann = window("hann").samples(d_pulse);
         for (int i = 0; i < d_pulse; ++i) {
-            const auto hann = static_cast<float>(
-                0.5 - 0.5 * std::cos(2 * pi * (i + 1) / (d_pulse + 1)));
-            d_forward.get_inbuf()[i] = { hann * pulse[i].re, hann * pulse[i].im };
+            const cf32 v = static_cast<float>(hann[i]) * pulse[i];
+            d_forward.get_inbuf()[i] = { v.re, v.im };
         }
         d_forward.execute();
         d_filter.assign(d_forward.get_outbuf(), d_forward.get_outbuf() + d_length);

@@ -21,6 +21,7 @@
 // evenly (phases linear or quadratic in m) look alike from every place.
 
 #include "../core/cf32.h"
+#include "../core/errors.h"
 #include <algorithm>
 #include <cmath>
 #include <complex>
@@ -35,12 +36,28 @@ class pulse_code
 {
 public:
     static constexpr int longest = 4096;
-    static constexpr double margin = 1; // of N r: 12 v for an SNR of 14 dB
 
+    //! \throws std::invalid_argument on more values than that, and on those that are not
+    //! finite, or 0
     explicit pulse_code(const std::vector<cf32>& code)
     {
-        for (const cf32 v : code)
+        require(code.size() <= longest,
+                "code has ",
+                code.size(),
+                " values; expected at most ",
+                longest);
+        for (std::size_t m = 0; m < code.size(); ++m) {
+            const cf32 v = code[m];
+            require(is_finite(v) && norm(v) > 0,
+                    "code[",
+                    m,
+                    "] is ",
+                    v.re,
+                    " + ",
+                    v.im,
+                    "i; expected numbers that are finite and not 0");
             d_code.emplace_back(v.re, v.im);
+        }
         if (d_code.empty())
             d_code.emplace_back(1, 0);
         for (int period = 1; period < length(); ++period)
@@ -51,8 +68,6 @@ public:
         d_step.resize(length());
         for (int m = 0; m < length(); ++m)
             d_step[m] = d_code[(m + 1) % length()] * std::conj(d_code[m]);
-        d_told = told_apart(false);
-        d_told_by_drift = d_told || told_apart(true);
     }
 
     //! Its period, which may be shorter than what was given.
@@ -65,11 +80,6 @@ public:
         const auto m = static_cast<int>(n % length());
         return m < 0 ? m + length() : m;
     }
-    //! Pulses after which a search begins anew.
-    int patience() const { return 8 * length() + 32; }
-    //! Places look different; if only the phase from pulse to pulse were known.
-    bool told() const { return d_told; }
-    bool told_by_drift() const { return d_told_by_drift; }
 
 private:
     bool repeats(int period) const
@@ -79,24 +89,8 @@ private:
                 return false;
         return true;
     }
-    bool told_apart(bool by_drift) const
-    {
-        double power = 0;
-        for (const auto& v : d_step)
-            power += std::norm(v);
-        for (int s = 1; s < length(); ++s) {
-            std::complex<double> sum = 0;
-            for (int m = 0; m < length(); ++m)
-                sum += d_step[m] * std::conj(d_step[(m + s) % length()]);
-            const double like = by_drift ? std::max(0.0, sum.real()) : std::abs(sum);
-            if (patience() * (1 - like * like / (power * power)) < 2 * margin)
-                return false;
-        }
-        return true;
-    }
 
     std::vector<std::complex<double>> d_code, d_step;
-    bool d_told = true, d_told_by_drift = true;
 };
 
 //! Takes pulse after pulse until their places in the code are clear.
@@ -104,9 +98,19 @@ class code_search
 {
 public:
     explicit code_search(const pulse_code& code)
-        : d_code(code), d_sum(code.length()), d_power(code.length())
+        : d_code(code),
+          d_sum(code.length()),
+          d_power(code.length()),
+          d_told(told_apart(false)),
+          d_told_by_drift(d_told || told_apart(true))
     {
     }
+
+    //! Places look different; if only the phase from pulse to pulse were known.
+    bool told() const { return d_told; }
+    bool told_by_drift() const { return d_told_by_drift; }
+    //! Pulses after which a search begins anew.
+    int patience() const { return 8 * d_code.length() + 32; }
 
     void clear()
     {
@@ -148,9 +152,8 @@ public:
         int best = 0;
         double least = 2, second = 2;
         for (int s = 0; s < d_code.length(); ++s) {
-            const double like =
-                drift_rad ? std::max(0.0, (d_sum[s] * turn).real()) : std::abs(d_sum[s]);
-            const double left = 1 - like * like / (d_measured * d_power[s]);
+            const double left = 1 - likeness(d_sum[s] * turn, drift_rad.has_value()) /
+                                        (d_measured * d_power[s]);
             if (left < least) {
                 second = least;
                 least = left;
@@ -159,7 +162,7 @@ public:
                 second = std::min(second, left);
             }
         }
-        const double clear = std::max(pulse_code::margin, 12 * d_variance / d_products);
+        const double clear = std::max(margin, 12 * d_variance / d_products);
         if (least > 0.25 || d_products * (second - least) < clear)
             return std::nullopt;
         return best;
@@ -168,9 +171,36 @@ public:
     int products() const { return d_products; }
 
 private:
+    static constexpr double margin = 1; // of N r: 12 v for an SNR of 14 dB
+
+    //! Would a search with all its pulses tell each place from the others?
+    bool told_apart(bool by_drift) const
+    {
+        const int length = d_code.length();
+        double power = 0;
+        for (int m = 0; m < length; ++m)
+            power += std::norm(d_code.step(m));
+        for (int s = 1; s < length; ++s) {
+            std::complex<double> sum = 0;
+            for (int m = 0; m < length; ++m)
+                sum += d_code.step(m) * std::conj(d_code.step(m + s));
+            if (patience() * (1 - likeness(sum, by_drift) / (power * power)) < 2 * margin)
+                return false;
+        }
+        return true;
+    }
+
+    //! Squared, of products against those expected.
+    static double likeness(std::complex<double> sum, bool by_drift)
+    {
+        const double like = by_drift ? std::max(0.0, sum.real()) : std::abs(sum);
+        return like * like;
+    }
+
     const pulse_code& d_code;
     std::vector<std::complex<double>> d_sum;
     std::vector<double> d_power;
+    bool d_told, d_told_by_drift;
     int d_products = 0;
     double d_measured = 0;
     double d_variance = 0; // of the products, summed

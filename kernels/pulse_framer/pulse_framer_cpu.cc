@@ -52,8 +52,7 @@ framer::framer(const pulse_framer_params& params)
       d_pri(params.pri_samples != 0 ? params.pri_samples
                                     : params.acq->sample_rate_hz / params.acq->prf_hz),
       d_samples(params.acq->samples),
-      d_code(params.code.size() <= pulse_code::longest ? params.code
-                                                       : std::vector<cf32>()),
+      d_code(params.code),
       d_host(params.acq->sample_rate_hz)
 {
     check();
@@ -76,6 +75,12 @@ framer::framer(const pulse_framer_params& params)
     const bool has_replica =
         over_delay ? acq->wave == waveform::pulsed_lfm || !d_p.replica.empty()
                    : !d_p.replica.empty();
+    const double cell = over_delay && acq.bandwidth_hz() > 0
+                            ? std::max(1.0, d_fs / acq.bandwidth_hz())
+                            : 1.0;
+    std::vector<cf32> pulse;
+    if (has_replica)
+        pulse = d_p.replica.empty() ? transmitted_pulse(acq) : d_p.replica;
     const bool wants =
         d_p.alignment == framer_alignment::reference ||
         d_p.alignment == framer_alignment::leakage ||
@@ -92,8 +97,6 @@ framer::framer(const pulse_framer_params& params)
                 to_string(d_p.correct),
                 ")");
         if (has_replica) {
-            std::vector<cf32> pulse =
-                d_p.replica.empty() ? transmitted_pulse(acq) : d_p.replica;
             const int m = static_cast<int>(pulse.size());
             require(m <= d_pri,
                     "the pulse has ",
@@ -101,7 +104,7 @@ framer::framer(const pulse_framer_params& params)
                     " samples; expected at most the interval between pulses, ",
                     d_pri);
             d_arrival = std::make_unique<pulse_arrival>(
-                std::move(pulse),
+                pulse,
                 static_cast<int>(std::ceil(d_pri)) + m + 4 * guard + 64,
                 d_p.least_snr_db);
         }
@@ -112,20 +115,12 @@ framer::framer(const pulse_framer_params& params)
                 to_string(acq->wave),
                 " has no pulse before which the image stands; expected pulsed_lfm, or a "
                 "replica");
-        const double band = over_delay && acq.bandwidth_hz() > 0
-                                ? std::min(1.0, acq.bandwidth_hz() / d_fs)
-                                : 1.0;
         d_image_of = std::make_unique<image_estimate>(
-            d_p.replica.empty() ? transmitted_pulse(acq) : d_p.replica,
-            static_cast<int>(std::ceil(2 / band)),
-            d_pri);
+            pulse, static_cast<int>(std::ceil(2 * cell)), d_pri);
         require(d_image_of->possible(),
                 "remove_image is on, but the pulse or the interval is too short for it; "
                 "expected a pulse of 32 samples or more");
     }
-    const double cell = over_delay && acq.bandwidth_hz() > 0
-                            ? std::max(1.0, d_fs / acq.bandwidth_hz())
-                            : 1.0;
     const bool trigger = d_p.alignment == framer_alignment::trigger ||
                          (d_p.alignment == framer_alignment::automatic &&
                           d_p.trigger_input && !d_p.reference_input);
@@ -183,20 +178,6 @@ void framer::check() const
     require(d_p.stop_s == 0 || d_p.edge != trigger_edge::both,
             "edge is 'both'; expected 'rising' or 'falling' with stop_s");
     least("suppress", d_p.suppress, 0, " lines (0: nothing is subtracted)");
-    require(d_p.code.size() <= pulse_code::longest,
-            "code has ",
-            d_p.code.size(),
-            " values; expected at most ",
-            pulse_code::longest);
-    for (std::size_t m = 0; m < d_p.code.size(); ++m)
-        require(is_finite(d_p.code[m]) && norm(d_p.code[m]) > 0,
-                "code[",
-                m,
-                "] is ",
-                d_p.code[m].re,
-                " + ",
-                d_p.code[m].im,
-                "i; expected numbers that are finite and not 0");
     require(d_p.presum <= 1 << 20, "presum is ", d_p.presum, "; expected at most 2^20");
     if (d_p.start)
         require(d_p.start->fraction_s >= 0 && d_p.start->fraction_s < 1,

@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "../core/errors.h"
 #include "../core/names.h"
+#include "../core/notices.h"
+#include "../pulse_framer/pulse_code.h"
 #include "radar_transceiver.h"
 #include "radar_transceiver_math.h"
 #include <algorithm>
 #include <cmath>
+#include <complex>
+#include <optional>
 
 namespace gr {
 namespace sar {
@@ -44,33 +48,22 @@ public:
     }
     void stop() noexcept override { d_radio.close(); }
     transceiver_status status() const override;
-    std::vector<std::string> notices() override
-    {
-        std::vector<std::string> out;
-        out.swap(d_notices);
-        return out;
-    }
+    std::vector<std::string> notices() override { return d_notices.take(); }
 
 private:
     using code = transceiver_radio::code;
     using outcome = transceiver_radio::outcome;
 
     transmit_mode choose() const;
-    template <typename... Parts>
-    void notice(const Parts&... parts)
-    {
-        if (d_notices.size() < 20)
-            d_notices.push_back(sentence(parts...));
-    }
     void start_receiver();
     void fill_cycle();
     const cf32* coded(const cf32* samples, std::int64_t n, std::int64_t pulse);
     //! Pulses differ by the code.
-    bool varies() const
+    bool varies() const { return d_code.length() > 1; }
+    cf32 factor(std::int64_t pulse) const
     {
-        return std::any_of(d_p.code.begin(), d_p.code.end(), [&](cf32 v) {
-            return norm(v - d_p.code.front()) > 0;
-        });
+        const std::complex<double> c = d_code.at(pulse);
+        return { static_cast<float>(c.real()), static_cast<float>(c.imag()) };
     }
     void skip_missed();
     std::int64_t newest() const;
@@ -91,6 +84,7 @@ private:
 
     const radar_transceiver_params d_p;
     transceiver_radio& d_radio;
+    const pulse_code d_code;
     const transmit_mode d_mode;
     const std::int64_t d_lead; // samples; that of pulse 0, too
     std::vector<cf32> d_cycle; // an interval
@@ -125,21 +119,25 @@ private:
     std::size_t d_of_pulse = 0; // samples of it that the radio has
     std::int64_t d_written = 0; // stream: samples
     double d_host_s = 0;        // of this step
-    // after a burst that came too late: sample of the radio's clock, when the host looked
-    bool d_behind = false; // what was read lags behind it
-    std::int64_t d_clock_u = 0;
-    double d_clock_s = 0;
+    //! The radio's clock, which what was read lags behind, after a burst that came too
+    //! late.
+    struct clock_look {
+        std::int64_t u;
+        double host_s;
+    };
+    std::optional<clock_look> d_clock;
     std::int64_t d_planned = 0; // first pulse that was planned since
     bool d_told_late = false;
     std::vector<std::pair<std::int64_t, std::int64_t>> d_not_sent;
 
     transceiver_status d_status;
-    std::vector<std::string> d_notices;
+    sar::notices d_notices;
 };
 
 transceiver::transceiver(const radar_transceiver_params& params, transceiver_radio& radio)
     : d_p(params),
       d_radio(radio),
+      d_code(params.code),
       d_mode(choose()),
       d_lead(static_cast<std::int64_t>(std::ceil(params.lead_s * params.sample_rate_hz)))
 {
@@ -192,16 +190,8 @@ transmit_mode transceiver::choose() const
                 " + ",
                 v.im,
                 "i; expected parts from -1 to 1, full scale of the transmitter");
-    for (std::size_t m = 0; m < d_p.code.size(); ++m) {
-        const cf32 c = d_p.code[m];
-        require(is_finite(c) && norm(c) > 0,
-                "code[",
-                m,
-                "] is ",
-                c.re,
-                " + ",
-                c.im,
-                "i; expected numbers that are finite and not 0");
+    for (int m = 0; m < d_code.length(); ++m) {
+        const cf32 c = factor(m);
         float peak = 0;
         for (const cf32 v : d_p.pulse)
             peak = std::max({ peak, std::abs((c * v).re), std::abs((c * v).im) });
@@ -309,7 +299,7 @@ const cf32* transceiver::coded(const cf32* samples, std::int64_t n, std::int64_t
 {
     if (d_p.code.empty())
         return samples;
-    const cf32 c = d_p.code[pulse % static_cast<std::int64_t>(d_p.code.size())];
+    const cf32 c = factor(pulse);
     d_coded.resize(n);
     for (std::int64_t i = 0; i < n; ++i)
         d_coded[i] = c * samples[i];
@@ -340,10 +330,11 @@ void transceiver::skip_missed()
 //! the radio's clock, that of the clock.
 std::int64_t transceiver::newest() const
 {
-    if (!d_behind)
+    if (!d_clock)
         return d_u;
-    const std::int64_t since = std::llround((d_host_s - d_clock_s) * d_p.sample_rate_hz);
-    return std::max(d_u, d_clock_u + since);
+    const double since_s = d_host_s - d_clock->host_s;
+    return std::max<std::int64_t>(
+        d_u, d_clock->u + std::llround(since_s * d_p.sample_rate_hz));
 }
 
 //! A burst came too late, and so would those that follow, as long as the reader lags: go
@@ -353,13 +344,13 @@ void transceiver::plan_ahead()
     // a clock that is a minute off is none
     const auto most = static_cast<std::int64_t>(60 * d_p.sample_rate_hz);
     const std::int64_t u = sample_at(d_base_ns, d_radio.time_ns(), d_p.sample_rate_hz);
-    d_behind = u > d_u && u - d_u < most;
-    d_clock_u = u;
-    d_clock_s = d_host_s;
+    d_clock.reset();
+    if (u > d_u && u - d_u < most)
+        d_clock = { u, d_host_s };
     const std::int64_t first = first_pulse_from(newest() + d_lead, d_lead, d_p.interval);
     if (first > d_pulse) {
         if (!d_told_late)
-            notice(
+            d_notices.add(
                 "a burst came too late; pulses ",
                 d_pulse,
                 " to ",
@@ -378,8 +369,8 @@ void transceiver::send_bursts()
     if (!d_based || d_agree == 0) // two stamps that agree are a clock
         return;
     const std::int64_t now = newest();
-    if (d_behind && now - d_u <= d_lead / 4) // caught up
-        d_behind = false;
+    if (now - d_u <= d_lead / 4) // caught up
+        d_clock.reset();
     for (;;) {
         const std::int64_t at = d_lead + d_pulse * d_p.interval;
         if (d_of_pulse == 0 && at > now + d_lead)
@@ -564,7 +555,7 @@ void transceiver::heed_stamp(const std::optional<long long>& time_ns)
     const auto untrue = [&](const auto&... why) {
         ++d_status.untrue_stamps;
         if (d_untrue == 0)
-            notice("the stamp of sample ", d_u, ", ", *time_ns, " ns, ", why...);
+            d_notices.add("the stamp of sample ", d_u, ", ", *time_ns, " ns, ", why...);
         if (here)
             lost(false);
         if (++d_untrue < untrue_in_a_row)
@@ -582,9 +573,9 @@ void transceiver::heed_stamp(const std::optional<long long>& time_ns)
                 d_radio.has_cycle() ? "'cyclic' or 'stream'" : "'stream'",
                 ", with leakage or a reference channel"));
         d_trusted = false;
-        notice("time stamps are not looked at any more: ",
-               untrue_in_a_row,
-               " in a row cannot be true");
+        d_notices.add("time stamps are not looked at any more: ",
+                      untrue_in_a_row,
+                      " in a row cannot be true");
     };
     if (*time_ns < 0) {
         untrue("is before all time");
@@ -670,9 +661,9 @@ transceiver::step(double host_s, long timeout_us, std::int64_t room)
         return out;
     }
     if (d_dropped > 0)
-        notice("the flowgraph is too slow: ",
-               d_dropped,
-               " samples were received and dropped");
+        d_notices.add("the flowgraph is too slow: ",
+                      d_dropped,
+                      " samples were received and dropped");
     d_dropped = 0;
     out.samples = d_samples.data();
     out.reference = d_p.reference ? d_reference.data() : nullptr;

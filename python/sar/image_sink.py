@@ -227,6 +227,7 @@ class image_sink(python_stage, gr.sync_block):
         self._info = None
         self._loose = []      # rows without a tag
         self._last = None
+        self._left_s = None   # when the last pulse of the image left
         self._late = []       # latencies that the log does not have yet
         self._told_s = None   # when it had the newest
         self.images = []      # sidecars of the newest KEPT images
