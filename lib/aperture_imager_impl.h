@@ -2,6 +2,7 @@
 #pragma once
 
 #include "device_ring.h"
+#include "frame_tag.h"
 #include "guarded_work.h"
 #include "input_ended.h"
 #include "item_bytes.h"
@@ -20,6 +21,7 @@
 #include <gnuradio/sar/kernel/core/vec3.h>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 
 namespace gr {
@@ -146,9 +148,9 @@ protected:
         return static_cast<int>(samples * sizeof(gr_complex));
     }
 
-    //! The lines that follow, \p lines of them, say what they are: throw when that
-    //! contradicts the parameters.
-    virtual void check_frames(int lines) = 0;
+    //! Lines say what they are: throw when that contradicts the parameters.
+    virtual void check_frame(const frame_tag& lines) = 0;
+
     //! The first row of an image is there: what is to be said of it.
     virtual void image_formed() {}
 
@@ -161,6 +163,21 @@ private:
         emit,    //!< rows go out, nothing is taken in
         finished //!< the input has ended and its last image is out
     };
+
+    //! What the tags on the next \p lines lines say of them.
+    void look_at_frames(int lines)
+    {
+        std::vector<gr::tag_t> tags;
+        this->get_tags_in_window(tags, 0, 0, lines, pmt::mp("sar_frame"));
+        for (const gr::tag_t& tag : tags) {
+            const frame_tag said(tag.value);
+            check_frame(said);
+            const double prf_hz = said.number("prf_hz", 0);
+            d_timed.reset();
+            if (said.has("host_s") && prf_hz > 0)
+                d_timed = { tag.offset, said.number("host_s", 0), 1 / prf_hz };
+        }
+    }
 
     bool input_ended(int port) const { return sar::input_ended(*this, port); }
 
@@ -180,7 +197,7 @@ private:
         }
         if (d_hop)
             n = std::min(n, d_hop - d_in_hop);
-        check_frames(n);
+        look_at_frames(n);
         const bool none_skipped = d_kernel->host_report().skipped_pulses == 0;
         d_kernel->add(static_cast<const cf32*>(input_items[0]),
                       static_cast<const vec3*>(input_items[1]),
@@ -310,6 +327,11 @@ private:
         put("first_pulse", pmt::from_uint64(d_pulses - aperture));
         put("complete", pmt::from_bool(d_complete));
         put("value", pmt::mp("complex"));
+        if (d_timed)
+            put("last_pulse_host_s",
+                pmt::from_double(d_timed->host_s +
+                                 d_timed->interval_s * (static_cast<double>(d_pulses) -
+                                                        1 - d_timed->line)));
         this->add_item_tag(
             0, this->nitems_written(0), pmt::mp("sar_image"), d, this->alias_pmt());
         ++d_images;
@@ -325,8 +347,15 @@ private:
     std::uint64_t d_pulses = 0;     // taken in, with skipped ones
     std::uint64_t d_new_pulses = 0; // since the last image
     int d_in_hop = 0;               // in the current sub-image
-    int d_row = 0;                  // next to go out
-    bool d_complete = true;         // the aperture of the image that goes out
+    //! When the pulse of a line left, on the host's clock, and from line to line.
+    struct line_time {
+        std::uint64_t line;
+        double host_s;
+        double interval_s;
+    };
+    std::optional<line_time> d_timed; // as the newest tag says
+    int d_row = 0;                    // next to go out
+    bool d_complete = true;           // the aperture of the image that goes out
     std::atomic<std::uint64_t> d_images{ 0 };
 };
 

@@ -84,20 +84,15 @@ kernel::bp_report bp_accumulator_impl::report() const
 }
 
 // The lines say what they are: what contradicts the parameters would give a wrong image.
-void bp_accumulator_impl::check_frames(int lines)
+void bp_accumulator_impl::check_frame(const frame_tag& lines)
 {
-    std::vector<gr::tag_t> tags;
-    get_tags_in_window(tags, 0, 0, lines, pmt::mp("sar_frame"));
     const range_axis& axis = params().axis;
-    for (const gr::tag_t& tag : tags) {
-        const frame_tag said(tag.value);
-        const char* const parameters = "acq with oversampling";
-        frame_check(said, name())
-            .domain({ "compressed" }, "connect pulse_compression before this block")
-            .same("samples", axis.samples, 0, parameters)
-            .same("spacing_m", axis.spacing_m, 1e-6 * axis.spacing_m, parameters)
-            .same("slant_range_first_m", axis.first_m, 1e-3 * axis.spacing_m, parameters);
-    }
+    const char* const parameters = "acq with oversampling";
+    frame_check(lines, name())
+        .domain({ "compressed" }, "connect pulse_compression before this block")
+        .same("samples", axis.samples, 0, parameters)
+        .same("spacing_m", axis.spacing_m, 1e-6 * axis.spacing_m, parameters)
+        .same("slant_range_first_m", axis.first_m, 1e-3 * axis.spacing_m, parameters);
 }
 
 } // namespace sar

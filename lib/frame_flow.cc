@@ -98,6 +98,11 @@ void frame_flow::take_news()
         return;
     frame_tag news = d_news[0];
     d_news.clear();
+    if (const double prf_hz = news.number("prf_hz", 0); news.has("host_s") && prf_hz > 0)
+        news.put("host_s",
+                 news.number("host_s", 0) - (news.number("first_line", 0) -
+                                             d_frame.tag.number("first_line", 0)) /
+                                                prf_hz);
     for (const char* key : { "first_line", "time_s" })
         news.copy(key, d_frame.tag);
     d_frame.tag = news;

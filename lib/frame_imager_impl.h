@@ -150,6 +150,10 @@ private:
             said.tag.put("time_s",
                          frame.tag.number("time_s", 0) +
                              frame.first_line / d_acq->prf_hz);
+        if (frame.tag.has("host_s"))
+            said.tag.put("last_pulse_host_s",
+                         frame.tag.number("host_s", 0) +
+                             (frame.first_line + frame.lines - 1) / d_acq->prf_hz);
         d_tag = d_image.tag(plan, said, d_part, images());
         ++this->d_done;
         return d_part.count * d_band.looks;

@@ -40,7 +40,8 @@ frame_tag message_of(const framer_status& s, double clip_share)
         .put("phase_rad", s.phase_rad)
         .put("phase_drift_hz", s.phase_drift_hz)
         .put("dc_re", s.dc_re)
-        .put("dc_im", s.dc_im);
+        .put("dc_im", s.dc_im)
+        .put("image_db", s.image_db);
     return message;
 }
 
@@ -259,6 +260,8 @@ void line_block::put_frame_tag(const framed_line& line, std::uint64_t item)
         .put("continues", d_stretch > 0)
         .put("holes", d_holes)
         .put("alignment", d_kernel->status().alignment);
+    if (const auto host = host_offset_s())
+        tag.put("host_s", *host + line.time_s);
     if (line.frequency_hz != 0)
         tag.put("frequency_hz", line.frequency_hz).put("step", line.step);
     add_item_tag(0, item, pmt::mp("sar_frame"), tag.dict(), alias_pmt());

@@ -70,6 +70,8 @@ protected:
 
     //! Of the radio's clock, where the framer counts from the first sample.
     virtual double clock_offset_s() const { return 0; }
+    //! Of the host's monotonic clock, where samples come at the pace of the wall's.
+    virtual std::optional<double> host_offset_s() const { return std::nullopt; }
     // what a block adds to its report: fields, a sentence, and whether it is bad news
     virtual void add_fields(frame_tag&) const {}
     virtual bool add_words(std::vector<std::string>&) { return false; }

@@ -83,22 +83,16 @@ std::uint64_t polar_format_imager_impl::memory_bytes() const
     return d_kernel->bytes();
 }
 
-void polar_format_imager_impl::check_frames(int lines)
+void polar_format_imager_impl::check_frame(const frame_tag& lines)
 {
-    std::vector<gr::tag_t> tags;
-    get_tags_in_window(tags, 0, 0, lines, pmt::mp("sar_frame"));
     const acquisition& acq = params().acq;
-    const double cell = acq.compressed_axis(1).spacing_m;
-    for (const gr::tag_t& tag : tags) {
-        const frame_tag said(tag.value);
-        frame_check(said, name())
-            .domain({ "raw" }, "it takes raw lines: pulse_compression is part of it")
-            .same("samples", acq->samples, 0, "acq.samples")
-            .same("slant_range_first_m",
-                  acq->slant_range_first_m,
-                  1e-3 * cell,
-                  "acq.slant_range_first_m");
-    }
+    frame_check(lines, name())
+        .domain({ "raw" }, "it takes raw lines: pulse_compression is part of it")
+        .same("samples", acq->samples, 0, "acq.samples")
+        .same("slant_range_first_m",
+              acq->slant_range_first_m,
+              1e-3 * acq.compressed_axis(1).spacing_m,
+              "acq.slant_range_first_m");
 }
 
 void polar_format_imager_impl::image_formed()

@@ -25,7 +25,7 @@ public:
     }
 
 private:
-    void check_frames(int lines) override;
+    void check_frame(const frame_tag& lines) override;
     void image_formed() override;
 };
 

@@ -53,6 +53,7 @@ private:
 
     std::int64_t room();
     void serve_radio() noexcept;
+    void note_arrival(std::int64_t samples, double host_s);
     void stop_radio() noexcept;
     double host_s() const;
     bool next_piece();
@@ -61,6 +62,7 @@ private:
                    const gr_vector_const_void_star& input_items,
                    gr_vector_void_star& output_items);
     double clock_offset_s() const override;
+    std::optional<double> host_offset_s() const override;
     void add_fields(frame_tag& message) const override;
     bool add_words(std::vector<std::string>& words) override;
     void compare_with_expected();
@@ -86,6 +88,8 @@ private:
     std::string d_radio_error;  // and this is why
     std::vector<std::string> d_said;
     transceiver_status d_radio_status;
+    std::optional<double> d_lag_s; // of the host's clock behind the count of samples
+    double d_lag_noted_s = 0;
 
     piece d_piece;             // being framed
     transceiver_status d_told; // at the last report

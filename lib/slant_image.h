@@ -150,7 +150,7 @@ public:
             .put("geometry", to_string(f.geometry))
             .put("doppler_centroid_hz", plan.centroid())
             .put("looks", d_band.looks);
-        for (const char* key : { "time_s", "centroid_from" })
+        for (const char* key : { "time_s", "last_pulse_host_s", "centroid_from" })
             if (in.has(key))
                 t.put(key, in.get(key));
         return t;

@@ -37,6 +37,23 @@ double number_of(const std::string& key, const std::string& value)
     return x;
 }
 
+geodetic origin_of(const std::string& key, const std::string& value)
+{
+    std::istringstream in(value);
+    in.imbue(std::locale::classic());
+    geodetic g;
+    char a = 0, b = 0;
+    require(in >> g.latitude_deg >> a >> g.longitude_deg >> b >> g.height_m && a == ';' &&
+                b == ';' && (in >> std::ws).eof() && std::abs(g.latitude_deg) <= 90 &&
+                std::abs(g.longitude_deg) <= 180 && std::isfinite(g.height_m),
+            key,
+            " is '",
+            value,
+            "'; expected LATITUDE;LONGITUDE;HEIGHT in degrees and metres, such as "
+            "47.5;8.5;450");
+    return g;
+}
+
 std::vector<sample_range> ranges_of(const std::string& key, const std::string& value)
 {
     std::vector<sample_range> all;
@@ -279,7 +296,12 @@ std::vector<radio_setting> simulated_radio::settings_of(const radio_profile& p)
           {} },
         { "truth", s::text, "", "", "file for what really happened (JSON lines)", {} },
         { "truth_interval_s", s::number, "0.01", "s", "between its rows of echoes", {} },
-        { "positions", s::text, "", "", "file for a navigation record (.nav.csv)", {} },
+        { "positions",
+          s::text,
+          "",
+          "",
+          "file for a navigation record: .nmea or .nav.csv",
+          {} },
         { "positions_rate_hz", s::number, "10", "Hz", "its rows a second", {} },
         { "positions_sigma_m", s::number, "0", "m", "white error of each axis", {} },
         { "positions_wander_m",
@@ -287,6 +309,19 @@ std::vector<radio_setting> simulated_radio::settings_of(const radio_profile& p)
           "0",
           "m",
           "slow error of each axis, correlated over a minute",
+          {} },
+        { "positions_origin",
+          s::text,
+          "47.5;8.5;450",
+          "deg;deg;m",
+          "NMEA: latitude, longitude and height of the scene's origin, x to the east, y "
+          "to the north",
+          {} },
+        { "positions_start_s",
+          s::number,
+          "43200",
+          "s",
+          "NMEA: time of day (UTC) at time 0 of the radio",
           {} },
     };
 }
@@ -424,8 +459,20 @@ void simulated_radio::take_in(const std::string& key)
                     v,
                     "', which cannot be written; expected a file");
             d_positions.imbue(std::locale::classic());
-            d_positions << "time_s,x_m,y_m,z_m" << std::endl;
+            const std::string nmea = ".nmea";
+            d_positions_nmea = v.size() > nmea.size() &&
+                               v.compare(v.size() - nmea.size(), nmea.size(), nmea) == 0;
+            if (!d_positions_nmea)
+                d_positions << "time_s,x_m,y_m,z_m" << std::endl;
         }
+    } else if (key == "positions_origin") {
+        d_positions_origin = origin_of(key, v);
+    } else if (key == "positions_start_s") {
+        require(number(key) >= 0 && number(key) < 86400,
+                key,
+                " is ",
+                v,
+                "; expected seconds of a day, 0 or more and less than 86400");
     } else if (key == "tx_fifo_samples") {
         require(number(key) >= 1024, key, " is ", v, "; expected 1024 or more");
     } else if (key == "truth_interval_s" || key == "positions_rate_hz" ||
@@ -1368,6 +1415,19 @@ void simulated_radio::record(std::int64_t until)
                              : keep * wander + std::sqrt(1 - keep * keep) * slow;
                 axis[k] += number("positions_sigma_m") * white +
                            number("positions_wander_m") * wander;
+            }
+            if (d_positions_nmea) {
+                const vec3 next =
+                    d_radar->position(n + static_cast<std::int64_t>(std::ceil(interval)));
+                const double s = std::ceil(interval) / d_rate;
+                const double east = (next.x - p.x) / s, north = (next.y - p.y) / s;
+                d_positions << nmea_fix(number("positions_start_s") + 1e-9 * ns_of(n),
+                                        geodetic_of_local({ axis[0], axis[1], axis[2] },
+                                                          d_positions_origin),
+                                        std::hypot(east, north),
+                                        std::atan2(east, north) * 180 / pi)
+                            << std::flush;
+                continue;
             }
             d_positions << std::setprecision(15) << 1e-9 * ns_of(n) << ',' << axis[0]
                         << ',' << axis[1] << ',' << axis[2] << std::endl;

@@ -5,6 +5,7 @@
 // record of the truth. It speaks SoapySDR's codes and flags, and knows nothing else of
 // it.
 
+#include "nmea.h"
 #include "radio_profile.h"
 #include "simulated_radar.h"
 #include <algorithm>
@@ -248,6 +249,8 @@ private:
     std::ofstream d_positions;
     std::int64_t d_positions_next = 0;
     double d_position_wander[3] = { 0, 0, 0 };
+    bool d_positions_nmea = false;
+    geodetic d_positions_origin;
     bool d_told_apart = false;
 };
 

@@ -85,6 +85,9 @@ struct pulse_framer_params {
     //! range cell, with a trigger 1 % of the interval.
     double tolerance_samples = 0;
     framer_correction correct = framer_correction::none;
+    //! What pulses are transmitted multiplied by: pulse n by code[n mod size], none of
+    //! them 0, at most 4096. Lines are divided by it; empty: none.
+    std::vector<cf32> code = {};
 
     hole_fill fill = hole_fill::zeros;
     //! A longer row of holes is not filled: a new stretch of lines begins after it.
@@ -96,6 +99,9 @@ struct pulse_framer_params {
     //! Taken off the stream: a tone offset, an LO offset, Hz.
     double frequency_shift_hz = 0;
     bool remove_dc = false;
+    //! Take off the image that I and Q of the receiver make; measured right before
+    //! pulses.
+    bool remove_image = false;
     //! Parts of a sample at or over this count as clipped; 0: none.
     double full_scale = 0.999;
     //! Discarded after a retune.
@@ -124,7 +130,7 @@ struct framed_line {
     double time_s = 0;      //!< of the pulse, on the clock of the stamps
     unsigned flags = 0;
     double jitter_samples = 0; //!< where the line begins minus where it ought to
-    double amplitude = 0;      //!< of the reference pulse, 1: as the replica
+    double amplitude = 0;      //!< of the reference pulse, 1: as the replica; no code
     double delay_s = 0;        //!< measured, against schedule or first pulse
     double phase_rad = 0;
     double snr_db = 0;
@@ -164,6 +170,7 @@ struct framer_status {
     double phase_drift_hz = 0;
     double dc_re = 0;
     double dc_im = 0;
+    double image_db = 0; //!< of the receiver, taken off; 0: not measured
 };
 
 namespace kernel {

@@ -5,6 +5,7 @@
 #include "../core/constants.h"
 #include "../core/pulse_arrival.h"
 #include "../core/qa_tools.h"
+#include "pulse_code.h"
 #include "pulse_framer.h"
 #include "pulse_framer_math.h"
 #include <algorithm>
@@ -79,6 +80,7 @@ struct radio {
     radio_time start{ 100, 0.25 };
     bool stamps = true;
     double host_jitter_s = 0;
+    double late_s = 0; // samples reach the host so late behind the first loss
     unsigned seed = 1;
     std::function<kernel::radio_news(std::int64_t)> also;
 
@@ -142,7 +144,8 @@ struct radio {
                 for (std::int64_t i = 0; i < n; ++i)
                     t[i] = trigger(u + i);
             }
-            const double host = (u + n) / fs + host_jitter_s * (random() % 1000) / 1000.0;
+            const double host = (u + n) / fs + (next_loss > 0 ? late_s : 0) +
+                                host_jitter_s * (random() % 1000) / 1000.0;
             std::int64_t done = 0;
             int idle = 0;
             while (done < n) {
@@ -1015,6 +1018,35 @@ BOOST_AUTO_TEST_CASE(phase_and_delay_that_drift_are_taken_off)
     }
 }
 
+BOOST_AUTO_TEST_CASE(a_pulse_beside_a_trigger_is_measured_once)
+{
+    // however long it waits for the last sample of its line, here beyond the next edge
+    const double pri = 1000;
+    auto f1 = fields(300, fs / pri);
+    f1.slant_range_first_m = 1.6 * pri * c / (2 * fs);
+    pulse_framer_params p{ acquisition(f1) };
+    p.alignment = framer_alignment::trigger;
+    p.reference_input = p.trigger_input = true;
+    p.correct = framer_correction::delay_phase;
+    p.smoothing = 8;
+    auto f = kernel::pulse_framer::make(p);
+    radio r;
+    r.stamps = false;
+    r.samples = 100 * 1000;
+    r.reference = pulses(p.acq, 10.5, pri, [](auto) { return std::polar(0.5, 0.7); });
+    r.main = pulses(p.acq, 1650.5, pri, [](auto) { return std::polar(0.5, 0.7); });
+    r.trigger = square(10.8, pri, 100);
+    const auto lines = r.run(*f);
+    BOOST_TEST(lines.size() > 90u);
+    const pulse_arrival where(transmitted_pulse(p.acq), 300);
+    for (const line_out& l : lines) {
+        const arrival a = where.find(l.samples.data(), 300, 0, 200);
+        BOOST_REQUIRE(a.found);
+        BOOST_REQUIRE_SMALL(a.delay_samples - 40, 0.02);
+        BOOST_REQUIRE_SMALL(a.phase_rad, 0.01);
+    }
+}
+
 BOOST_AUTO_TEST_CASE(a_response_that_is_not_flat_is_divided_out)
 {
     // 3 dB of ripple in cable and receiver, the same for echo and reference
@@ -1357,6 +1389,433 @@ BOOST_AUTO_TEST_CASE(the_mean_line_is_subtracted)
         }
     BOOST_TEST(std::abs(10 * std::log10(power / n)) < 0.5);
     BOOST_TEST(10 * std::log10(rest / n + 1e-12) < -40);
+}
+
+namespace {
+
+std::vector<cf32> random_code(int length, unsigned seed)
+{
+    std::mt19937 random(seed);
+    std::vector<cf32> code;
+    for (int m = 0; m < length; ++m) {
+        const double a = std::uniform_real_distribution<double>(0, 2 * pi)(random);
+        const double size = std::uniform_real_distribution<double>(0.7, 1)(random);
+        code.push_back({ static_cast<float>(size * std::cos(a)),
+                         static_cast<float>(size * std::sin(a)) });
+    }
+    return code;
+}
+
+cd value(const std::vector<cf32>& code, std::int64_t n)
+{
+    const cf32 c = code[n % static_cast<std::int64_t>(code.size())];
+    return { c.re, c.im };
+}
+
+arrival pulse_in(const line_out& l, const pulse_arrival& where)
+{
+    const auto n = static_cast<int>(l.samples.size());
+    return where.find(l.samples.data(), n, 0, n - where.replica_samples());
+}
+
+std::string all(const std::vector<std::string>& said)
+{
+    std::string text;
+    for (const std::string& s : said)
+        text += s + "\n";
+    return text;
+}
+
+} // namespace
+
+BOOST_AUTO_TEST_CASE(a_code_is_taken_off_by_number)
+{
+    // by each alignment, through known gaps; nothing else is taken off, so the phase of a
+    // line is that of the target
+    using a = framer_alignment;
+    const double pri = 500;
+    for (const a alignment :
+         { a::scheduled, a::trigger, a::reference, a::leakage, a::burst })
+        for (const int length : { 1, 4, 7 })
+            for (const std::int64_t lost : { 1, 7, 10000 }) {
+                const auto code = random_code(length, 10 * length);
+                pulse_framer_params p{ acquisition(fields(200, fs / pri)) };
+                p.alignment = alignment;
+                p.reference_input = alignment == a::reference;
+                p.trigger_input = alignment == a::trigger;
+                p.reference_delay_s = p.delay_s = -20 / fs;
+                if (alignment == a::reference || alignment == a::leakage)
+                    p.reference_delay_s = 20 / fs;
+                p.fill = hole_fill::skip;
+                p.code = code;
+                auto f = kernel::pulse_framer::make(p);
+                const bool by_number = alignment == a::scheduled ||
+                                       alignment == a::trigger || alignment == a::burst;
+                // without a schedule the stream begins anywhere in the code
+                const std::int64_t first = by_number ? 0 : 1000003;
+                const double begin = 30;
+                const auto emitted = pulses(p.acq, begin, pri, [&](std::int64_t n) {
+                    return 0.5 * value(code, first + n);
+                });
+                radio r;
+                r.main = emitted;
+                r.samples = static_cast<std::int64_t>((200 + lost) * pri);
+                r.losses = {
+                    { 50120, static_cast<std::int64_t>(lost * pri), radio::sign::time }
+                };
+                std::vector<line_out> lines;
+                if (alignment == a::scheduled) {
+                    p.start = radio_time{ 100, 0.25 + begin / fs };
+                    f = kernel::pulse_framer::make(p);
+                } else if (alignment == a::reference) {
+                    r.reference = emitted;
+                } else if (alignment == a::trigger) {
+                    r.trigger = square(begin, pri, 100);
+                }
+                if (alignment == a::burst) { // three pulses each, one is cut
+                    p.delay_s = 0;
+                    f = kernel::pulse_framer::make(p);
+                    std::vector<cf32> x(1530);
+                    line_out l;
+                    l.samples.resize(200);
+                    for (int b = 0; b < 30; ++b) {
+                        for (int i = 0; i < 1530; ++i)
+                            x[i] = emitted(20 + 1500 * b + i);
+                        f->tell({ {}, {}, {}, false, 1530 });
+                        const int n = b == 11 ? 600 : 1530;
+                        for (int done = 0; done < n;) {
+                            done +=
+                                f->feed(x.data() + done, nullptr, nullptr, n - done, 0);
+                            while (f->next(l.facts, l.samples.data()))
+                                lines.push_back(l);
+                        }
+                    }
+                } else {
+                    lines = r.run(*f);
+                }
+                in_order(lines);
+                BOOST_TEST(lines.size() >= (alignment == a::burst ? 85u : 190u));
+                const pulse_arrival where(transmitted_pulse(p.acq), 300);
+                for (const line_out& l : lines) {
+                    const arrival seen = pulse_in(l, where);
+                    BOOST_REQUIRE(seen.found);
+                    BOOST_REQUIRE_SMALL(seen.phase_rad, 0.01);
+                    BOOST_REQUIRE_SMALL(seen.amplitude - 0.5, 0.005);
+                    if (!by_number) {
+                        BOOST_REQUIRE_SMALL(l.facts.phase_rad, 0.01);
+                        BOOST_REQUIRE_SMALL(l.facts.amplitude - 0.5, 0.005);
+                    }
+                }
+                if (alignment != a::burst)
+                    BOOST_TEST(lines.back().facts.pulse - lines.front().facts.pulse >=
+                               198 + lost);
+            }
+}
+
+BOOST_AUTO_TEST_CASE(a_gap_of_unknown_length_and_a_code)
+{
+    // the host's clock counts two pulses too many, the code says that it was less
+    const double pri = 800.5;
+    const double hz = 1.19;
+    for (const int length : { 1, 4, 7 })
+        for (const int kind : { 0, 1, 2 }) // told; not told; leakage beside a schedule
+            for (const framer_correction correct :
+                 { framer_correction::none, framer_correction::delay_phase }) {
+                if (length < 7 && (kind > 0 || correct == framer_correction::none))
+                    continue;
+                const auto code = random_code(length, 3 * length);
+                pulse_framer_params p{ acquisition(fields(300, fs / pri)) };
+                p.alignment =
+                    kind == 2 ? framer_alignment::scheduled : framer_alignment::leakage;
+                p.reference_delay_s = 20 / fs;
+                p.delay_s = -40 / fs;
+                p.smoothing = 8;
+                p.correct = correct;
+                p.code = code;
+                if (kind == 2) {
+                    if (correct == framer_correction::none)
+                        continue; // then no pulse is measured
+                    p.start = radio_time{ 100, 0.25 + (10 + 20) / fs };
+                }
+                auto f = kernel::pulse_framer::make(p);
+                const auto phase = [&](double n) {
+                    return correct == framer_correction::none
+                               ? 0.3
+                               : 0.3 + 2 * pi * hz * n * pri / fs;
+                };
+                radio r;
+                r.main = pulses(
+                    p.acq,
+                    10,
+                    pri,
+                    [&](std::int64_t n) {
+                        return std::polar(0.5, phase(n)) * value(code, n);
+                    },
+                    0.005);
+                const std::int64_t before = 15000 * 800;
+                r.samples = before + 400 * 800;
+                r.stamps = kind == 2;
+                r.late_s = 2 * pri / fs;
+                r.losses = { { before + 123,
+                               77 * 800 + 345,
+                               kind == 1 ? radio::sign::none : radio::sign::rate } };
+                std::vector<std::string> said;
+                const auto lines = r.run(*f, &said);
+                in_order(lines);
+                BOOST_TEST(f->status().gaps == 1);
+                BOOST_TEST(f->status().silent_gaps == (kind == 1));
+                BOOST_TEST(f->status().framed >= 15200u);
+                if (length == 7)
+                    BOOST_TEST(
+                        std::abs(lines.back().facts.pulse -
+                                 static_cast<std::int64_t>((r.samples - 10) / pri)) <= 1);
+                const pulse_arrival where(transmitted_pulse(p.acq), 300);
+                int n = 0;
+                for (const line_out& l : lines) {
+                    if (!l.good() || (++n < 64 && length > 1))
+                        continue;
+                    const arrival seen = pulse_in(l, where);
+                    BOOST_REQUIRE(seen.found);
+                    BOOST_REQUIRE_SMALL(
+                        seen.phase_rad - (correct == framer_correction::none ? 0.3 : 0.0),
+                        0.01);
+                }
+                BOOST_TEST(n > 15200);
+                if (length > 1 && kind != 2)
+                    BOOST_TEST(has(all(said), "of the code, by"));
+                if (kind == 1)
+                    BOOST_TEST(has(all(said), "told nothing: the pulse came early"));
+            }
+}
+
+BOOST_AUTO_TEST_CASE(what_works_on_lines_works_with_a_code)
+{
+    // sums over pulses of all places, and lines divided by the spectrum of the pulse
+    const double pri = 1000;
+    const auto code = random_code(4, 8);
+    for (const int presum : { 1, 4 })
+        for (const framer_correction correct :
+             { framer_correction::delay_phase, framer_correction::full }) {
+            pulse_framer_params p{ acquisition(fields(300, fs / pri)) };
+            p.alignment = framer_alignment::reference;
+            p.reference_input = true;
+            p.correct = correct;
+            p.presum = presum;
+            p.code = code;
+            auto f = kernel::pulse_framer::make(p);
+            const auto sent = [&](double begin) {
+                return pulses(p.acq, begin, pri, [&](std::int64_t n) {
+                    return std::polar(0.5, 0.7 + 0.003 * n) * value(code, n + 2);
+                });
+            };
+            radio r;
+            r.stamps = false;
+            r.samples = 600 * 1000;
+            r.reference = sent(10.5);
+            r.main = sent(10.5 + 40);
+            const auto lines = r.run(*f);
+            const pulse_arrival where(transmitted_pulse(p.acq), 300);
+            int n = 0;
+            for (const line_out& l : lines) {
+                if (l.facts.pulse * presum < 64 || l.facts.summed != presum)
+                    continue;
+                const arrival a = pulse_in(l, where);
+                BOOST_REQUIRE(a.found);
+                BOOST_REQUIRE_SMALL(a.delay_samples - 40, 0.02);
+                BOOST_REQUIRE_SMALL(a.phase_rad, 0.01);
+                const double size = correct == framer_correction::full ? 1 : 0.5;
+                BOOST_REQUIRE_SMALL(a.amplitude - size, 0.02);
+                ++n;
+            }
+            BOOST_TEST(n >= 530 / presum);
+        }
+}
+
+BOOST_AUTO_TEST_CASE(places_of_a_code_that_look_alike)
+{
+    const double pri = 800.5;
+    const auto run = [&](const std::function<double(double)>& phase,
+                         int length,
+                         bool sent,
+                         std::vector<std::string>& said) {
+        pulse_framer_params p{ acquisition(fields(300, fs / pri)) };
+        p.alignment = framer_alignment::leakage;
+        p.reference_delay_s = 20 / fs;
+        p.correct = framer_correction::delay_phase;
+        for (int m = 0; m < length; ++m)
+            p.code.push_back({ static_cast<float>(std::cos(phase(m))),
+                               static_cast<float>(std::sin(phase(m))) });
+        auto f = kernel::pulse_framer::make(p);
+        radio r;
+        r.main = pulses(
+            p.acq,
+            10,
+            pri,
+            [&](std::int64_t n) { return sent ? value(p.code, n + 3) : cd(1); },
+            0.005);
+        const std::int64_t before = 15000 * 800;
+        r.samples = before + 400 * 800;
+        r.stamps = false;
+        r.late_s = 2 * pri / fs;
+        r.losses = { { before + 123, 77 * 800 + 345, radio::sign::rate } };
+        return r.run(*f, &said);
+    };
+    const pulse_arrival where(transmitted_pulse(acquisition(fields(300, fs / pri))), 300);
+    // phases linear and quadratic in n: said, and what is wrong is taken off as a drift;
+    // of the quadratic one the drift tells the place after the gap
+    for (const int kind : { 1, 2 }) {
+        std::vector<std::string> said;
+        const auto lines =
+            run([=](double m) { return kind == 1 ? 2 * pi * m / 7 : pi * m * m / 8; },
+                kind == 1 ? 7 : 8,
+                true,
+                said);
+        BOOST_TEST(has(all(said), "the code looks alike"));
+        BOOST_TEST(lines.front().facts.pulse == 1); // 0 begins before the stream
+        BOOST_TEST((all(said).find("of the code, by") != std::string::npos) ==
+                   (kind == 2));
+        for (const line_out& l : lines)
+            if (l.good() && l.facts.pulse > 64)
+                BOOST_REQUIRE_SMALL(pulse_in(l, where).phase_rad, 0.01);
+    }
+    // only one of 16 differs: it has to be seen first
+    std::vector<std::string> said;
+    const auto lines = run([](double m) { return m == 5 ? pi : 0; }, 16, true, said);
+    BOOST_TEST(lines.size() > 15100u);
+    for (const line_out& l : lines)
+        if (l.good())
+            BOOST_REQUIRE_SMALL(pulse_in(l, where).phase_rad, 0.01);
+    // another is transmitted than was said
+    said.clear();
+    BOOST_TEST(run([](double m) { return m * m * m; }, 7, false, said).empty());
+    BOOST_TEST(has(all(said), "the code is not found"));
+}
+
+BOOST_AUTO_TEST_CASE(a_code_that_cannot_be_is_named)
+{
+    const auto wrong = [](const std::vector<cf32>& code) {
+        pulse_framer_params p{ acquisition(fields(100, fs / 400)) };
+        p.code = code;
+        return sentence_of([&] { kernel::pulse_framer::make(p); });
+    };
+    BOOST_TEST(wrong({ { 1, 0 }, { 0, -1 } }) == "no error");
+    BOOST_TEST(has(wrong({ { 1, 0 }, { 0, 0 } }), "code[1] is 0 + 0i"));
+    BOOST_TEST(has(wrong({ { NAN, 0 } }), "code[0] is nan"));
+    BOOST_TEST(has(wrong(std::vector<cf32>(4097, { 1, 0 })), "code has 4097 values"));
+    BOOST_TEST(pulse_code({ { 1, 0 }, { 0, 1 }, { 1, 0 }, { 0, 1 } }).length() == 2);
+}
+
+BOOST_AUTO_TEST_CASE(the_image_of_the_receiver_is_taken_off)
+{
+    // a still scene, so that every pulse has the same phase, at -25 dB of image
+    const double pri = 2500;
+    const std::complex<float> w(std::polar(0.0562f, 0.7f));
+    enum { leakage, shifted, scheduled, reference, late };
+    for (const int kind : { leakage, shifted, scheduled, reference, late }) {
+        auto f1 = fields(1200, fs / pri, 600);
+        pulse_framer_params p{ acquisition(f1) };
+        const bool by_time = kind == scheduled || kind == late;
+        p.alignment = by_time             ? framer_alignment::scheduled
+                      : kind == reference ? framer_alignment::reference
+                                          : framer_alignment::leakage;
+        p.reference_input = kind == reference;
+        p.reference_delay_s = 20 / fs;
+        if (by_time) {
+            p.reference_delay_s = 0;
+            p.start = radio_time{ 100, 0.25 + 80.3 / fs };
+        }
+        p.frequency_shift_hz = kind == shifted ? 0.07 * fs : 0;
+        const std::vector<std::pair<double, cd>> echoes = { { 0, kind == late ? 0 : 1 },
+                                                            { 33.4, cd(0, 0.1) },
+                                                            { 250.7, cd(0.1, 0.05) },
+                                                            { 420, cd(-0.02, 0.1) },
+                                                            { 555.5, 0.08 } };
+        std::vector<std::function<cf32(std::int64_t)>> each;
+        for (const auto& [late, size] : echoes)
+            each.push_back(pulses(
+                p.acq, 100.3 + late, pri, [size = size](auto) { return 0.5 * size; }));
+        auto noise = std::make_shared<std::mt19937>(5);
+        const auto run = [&](bool image, bool removed, framer_status& s) {
+            radio r;
+            r.samples = 220 * 2500;
+            if (kind == shifted) // the image turns on through a gap
+                r.losses = { { 20 * 2500, 7777, radio::sign::time } };
+            noise->seed(5);
+            r.main = [&, image, noise](std::int64_t u) {
+                std::normal_distribution<float> d(0, 5e-4f);
+                std::complex<float> x(d(*noise), d(*noise));
+                for (const auto& e : each)
+                    x += std::complex<float>(e(u).re, e(u).im);
+                const double a = 2 * pi * std::fmod(p.frequency_shift_hz / fs * u, 1.0);
+                x *= std::complex<float>(std::polar(1.0, a));
+                if (image)
+                    x += w * std::conj(x);
+                return cf32{ x.real(), x.imag() };
+            };
+            if (kind == reference)
+                r.reference = pulses(p.acq, 120.3, pri);
+            p.remove_image = removed;
+            auto f = kernel::pulse_framer::make(p);
+            const auto lines = r.run(*f);
+            s = f->status();
+            return lines;
+        };
+        framer_status s;
+        const auto clean = run(false, false, s);
+        BOOST_TEST(s.image_db == 0);
+        const auto worst_db = [&](const std::vector<line_out>& lines) {
+            double worst = -300;
+            BOOST_REQUIRE_EQUAL(lines.size(), clean.size());
+            for (std::size_t i = 1; i < lines.size(); ++i) {
+                BOOST_REQUIRE_EQUAL(lines[i].facts.pulse, clean[i].facts.pulse);
+                worst =
+                    std::max(worst, difference_db(lines[i].samples, clean[i].samples));
+            }
+            return worst;
+        };
+        const double before = worst_db(run(true, false, s));
+        const double after = worst_db(run(true, true, s));
+        BOOST_TEST_MESSAGE("image " << kind << ": " << before << " dB, then " << after);
+        BOOST_TEST(std::abs(before + 25) < 0.5);
+        // of echoes alone, late and as strong as the first, not as much
+        const double least = kind == late ? -40 : -50;
+        BOOST_TEST(after < least);
+        BOOST_TEST(std::abs(s.image_db + 25) < (kind == late ? 1 : 0.3));
+        // and nothing is made where there is none
+        BOOST_TEST(worst_db(run(false, true, s)) < least);
+        BOOST_TEST(s.image_db < least);
+    }
+}
+
+BOOST_AUTO_TEST_CASE(an_image_needs_a_pulse)
+{
+    auto f = fields(100, 1000);
+    f.wave = waveform::fmcw;
+    pulse_framer_params p{ acquisition(f) };
+    p.alignment = framer_alignment::scheduled;
+    p.remove_image = true;
+    BOOST_TEST(has(sentence_of([&] { kernel::pulse_framer::make(p); }),
+                   "has no pulse before which the image stands"));
+    p = pulse_framer_params{ acquisition(fields(100, fs / 400, 20)) };
+    p.remove_image = true;
+    BOOST_TEST(has(sentence_of([&] { kernel::pulse_framer::make(p); }), "too short"));
+    // noise and real samples have none that could be seen
+    p = scheduled(100, 500);
+    p.remove_image = true;
+    auto k = kernel::pulse_framer::make(p);
+    radio r;
+    r.samples = 50 * 500;
+    std::mt19937 random(1);
+    r.main = [&](std::int64_t) {
+        std::normal_distribution<float> d(0, 1);
+        return cf32{ d(random), d(random) };
+    };
+    BOOST_TEST(r.run(*k).size() > 40u);
+    BOOST_TEST(k->status().image_db == 0);
+    k = kernel::pulse_framer::make(p);
+    r.main = [&](std::int64_t u) { return cf32{ tone_at(u).re, 0 }; };
+    BOOST_TEST(r.run(*k).size() > 40u);
+    BOOST_TEST(k->status().image_db == 0);
 }
 
 BOOST_AUTO_TEST_CASE(hints)

@@ -33,6 +33,9 @@ public:
     long long base_ns = 0;  // of sample 0
     int stamp_offset_ns = 0;
     std::int64_t now = 0; // samples
+    // samples that the clock is ahead of those read; a burst before it comes too late
+    std::optional<std::int64_t> ahead;
+    bool refuses_late = false; // else it is reported
     std::function<std::optional<long long>(std::int64_t, long long)> stamp =
         [](std::int64_t, long long t) { return t; };
     std::map<std::int64_t, std::vector<outcome>> instead; // at sample: codes of read()
@@ -51,7 +54,7 @@ public:
     std::string name() const override { return "driver=script"; }
     bool has_time() const override { return clock; }
     bool has_cycle() const override { return cycle; }
-    long long time_ns() override { return ns(now); }
+    long long time_ns() override { return ns(now + ahead.value_or(0)); }
     long long ns(std::int64_t u) const
     {
         return base_ns + std::llround(u * 1e9L / fs) + stamp_offset_ns;
@@ -134,6 +137,12 @@ public:
         }
         if (part <= 0)
             return { timeout, std::nullopt };
+        if (t && ahead && *t < time_ns()) {
+            if (refuses_late)
+                return { time_error, std::nullopt };
+            tx_reports.push_back({ time_error, t });
+            return { n, std::nullopt };
+        }
         if (anew)
             bursts.push_back({ t, {}, false });
         bursts.back().samples.insert(bursts.back().samples.end(), x, x + part);
@@ -174,6 +183,7 @@ radar_transceiver_params params_of(transmit_mode mode = transmit_mode::automatic
 //! What was delivered: number of the sample that each piece begins with, and the news.
 struct delivered {
     std::vector<std::int64_t> first;
+    std::vector<std::int64_t> number;     // of it, as the transceiver counts
     std::vector<kernel::radio_news> news; // those there were
     std::vector<std::int64_t> news_at;    // of the sample behind them
     std::vector<std::pair<std::int64_t, std::int64_t>> not_sent;
@@ -195,6 +205,7 @@ delivered run(kernel::radar_transceiver& t, int steps, std::int64_t room = 1 << 
             d.news_at.push_back(first);
         }
         d.first.push_back(first);
+        d.number.push_back(r.first);
         d.samples += r.count;
     }
     return d;
@@ -312,6 +323,65 @@ BOOST_AUTO_TEST_CASE(timed_bursts_leave_on_the_receivers_samples)
         }
 }
 
+BOOST_AUTO_TEST_CASE(pulses_are_sent_times_their_code)
+{
+    const std::vector<cf32> code = { { 1, 0 }, { 0, 0.5f }, { -1, 0 } };
+    for (const int takes : { 1 << 30, 7 }) {
+        auto p = params_of(transmit_mode::timed);
+        p.code = code;
+        scripted_radio timed;
+        timed.takes = takes;
+        auto t = kernel::radar_transceiver::make(p, timed);
+        t->start(0);
+        run(*t, 300);
+        BOOST_REQUIRE(timed.bursts.size() >= 25);
+        for (std::size_t n = 0; n + 1 < timed.bursts.size(); ++n)
+            for (std::size_t i = 0; i < p.pulse.size(); ++i)
+                BOOST_REQUIRE(
+                    norm(timed.bursts[n].samples[i] - code[n % 3] * p.pulse[i]) == 0);
+
+        p.mode = transmit_mode::stream;
+        p.chunk = 130; // no part of an interval
+        scripted_radio stream;
+        stream.takes = takes;
+        t = kernel::radar_transceiver::make(p, stream);
+        t->start(0);
+        run(*t, 300);
+        const auto& sent = stream.bursts.at(0).samples;
+        BOOST_REQUIRE(sent.size() > 6000);
+        for (std::size_t u = 0; u < sent.size(); ++u) {
+            const std::size_t i = u % 1000;
+            const cf32 v = i < p.pulse.size() ? p.pulse[i] : cf32{ 0, 0 };
+            BOOST_REQUIRE(norm(sent[u] - code[u / 1000 % 3] * v) == 0);
+        }
+    }
+
+    // a buffer that repeats has one value
+    scripted_radio radio;
+    radio.clock = false;
+    radio.cycle = true;
+    auto p = params_of();
+    p.code = code;
+    BOOST_CHECK(kernel::radar_transceiver::make(p, radio)->mode() ==
+                transmit_mode::stream);
+    p.mode = transmit_mode::cyclic;
+    BOOST_TEST(has(sentence_of([&] { kernel::radar_transceiver::make(p, radio); }),
+                   "code has values that differ; expected 'stream'"));
+    p.code = { { 0, -1 }, { 0, -1 } };
+    auto t = kernel::radar_transceiver::make(p, radio);
+    BOOST_CHECK(t->mode() == transmit_mode::cyclic);
+    t->start(0);
+    BOOST_TEST(radio.bursts.at(0).samples[3].im == -p.pulse[3].re);
+
+    p.mode = transmit_mode::stream;
+    p.code = { { 1, 0 }, { 4, 0 } };
+    BOOST_TEST(has(sentence_of([&] { kernel::radar_transceiver::make(p, radio); }),
+                   "the pulse times code[1] reaches 1.59"));
+    p.code[1] = { 0, 0 };
+    BOOST_TEST(has(sentence_of([&] { kernel::radar_transceiver::make(p, radio); }),
+                   "code[1] is 0 + 0i"));
+}
+
 BOOST_AUTO_TEST_CASE(a_loss_is_as_long_as_the_stamps_say)
 {
     // by the code of read(), by the report of the status, by the stamps alone
@@ -331,6 +401,8 @@ BOOST_AUTO_TEST_CASE(a_loss_is_as_long_as_the_stamps_say)
         BOOST_TEST(more.news_at[0] == begin + 3050 + 4321);
         BOOST_TEST(samples_of(*more.news[0].time) == 3050 + 4321);
         BOOST_TEST(more.news[0].gap);
+        for (std::size_t i = 0; i < more.first.size(); ++i)
+            BOOST_TEST(more.number[i] == more.first[i] - begin);
         const transceiver_status s = t->status();
         BOOST_TEST(s.lost_samples == 4321);
         BOOST_TEST(s.overflows == (sign < 2 ? 1 : 0));
@@ -475,6 +547,64 @@ BOOST_AUTO_TEST_CASE(bursts_that_failed_are_pulses_that_were_not_sent)
     BOOST_TEST(t->status().late == late + 1);
     radio.write_codes = { { transceiver_radio::not_supported, {} } };
     BOOST_TEST(has(sentence_of([&] { run(*t, 20); }), "refuses a burst at a time"));
+}
+
+BOOST_AUTO_TEST_CASE(one_stall_costs_one_stall)
+{
+    // nobody reads for 8000 samples of a clock that goes on, 3000 more than the lead;
+    // what waits is then read a tenth faster than it comes, which takes 800 steps. The
+    // driver reports late bursts, or refuses them at once.
+    for (const bool at_once : { false, true }) {
+        scripted_radio radio;
+        radio.piece = 110;
+        radio.ahead = 0;
+        radio.refuses_late = at_once;
+        const auto t = kernel::radar_transceiver::make(params_of(), radio);
+        t->start(0);
+        const std::int64_t begin = radio.now;
+        double host_s = 0;
+        std::vector<int> seen(300);
+        const auto steps = [&](int n) {
+            for (int i = 0; i < n; ++i) {
+                t->step(host_s, 1000, 1 << 30);
+                for (const auto& [first, last] : t->not_sent())
+                    for (std::int64_t p = first; p <= last; ++p)
+                        ++seen.at(p);
+                host_s += 100 / fs;
+                radio.ahead = std::max<std::int64_t>(0, *radio.ahead - 10);
+            }
+        };
+        steps(500);
+        BOOST_TEST(t->status().late == 0);
+        host_s += 8000 / fs;
+        radio.ahead = 8000;
+        steps(1500);
+        const transceiver_status s = t->status();
+        // the first that is late tells; those up to lead_s ahead of the clock are left
+        // out
+        BOOST_TEST(s.late == 1);
+        BOOST_TEST(s.not_sent >= 3);
+        BOOST_TEST(s.not_sent <= 3 + 5 + 1);
+        // each pulse is sent, or counted as not sent, and none both
+        std::int64_t last = 0;
+        for (const auto& b : radio.bursts) {
+            last = (sample_at(radio.ns(begin), *b.time_ns, fs) - 5000) / 1000;
+            ++seen.at(last);
+        }
+        BOOST_TEST(last > 150);
+        for (std::int64_t n = 0; n <= last; ++n)
+            BOOST_TEST(seen[n] == 1, "pulse " << n << " " << seen[n] << " times");
+        const auto said = t->notices();
+        BOOST_TEST(std::count_if(said.begin(), said.end(), [](const std::string& w) {
+                       return has(w, "too late");
+                   }) == 1);
+        // and a second stall costs no more
+        host_s += 8000 / fs;
+        radio.ahead = 8000;
+        steps(1000);
+        BOOST_TEST(t->status().late == 2);
+        BOOST_TEST(t->notices().empty()); // it was said
+    }
 }
 
 BOOST_AUTO_TEST_CASE(what_is_not_sent_is_told_with_its_samples)

@@ -83,6 +83,8 @@ public:
 
 struct radar_transceiver_params {
     std::vector<cf32> pulse; //!< as it is sent, at the sampling rate
+    //! Pulse n is sent multiplied by code[n mod size]; empty: as it is.
+    std::vector<cf32> code = {};
     double sample_rate_hz = 0;
     std::int64_t interval = 0; //!< samples from pulse to pulse
     transmit_mode mode = transmit_mode::automatic;
@@ -124,8 +126,10 @@ namespace kernel {
  *
  * Where radio and driver have a clock (timed, stream), pulse 0 is sent lead_s after the
  * first sample, on a sample of the receiver, and pulse n exactly n intervals later,
- * whatever happens in between. Losses: samples by a stamp that jumps, by OVERFLOW of
- * read() or of the status; pulses by TIME_ERROR or UNDERFLOW of the transmitter.
+ * whatever happens in between. After a burst that came too late pulses are left out up to
+ * the first one lead_s ahead of the radio's clock. Losses: samples by a stamp that jumps,
+ * by OVERFLOW of read() or of the status; pulses by TIME_ERROR or UNDERFLOW of the
+ * transmitter.
  */
 class SAR_KERNEL_API radar_transceiver
 {
@@ -156,6 +160,9 @@ public:
         const cf32* samples = nullptr;
         const cf32* reference = nullptr;
         int count = 0;
+        //! Number of the first one: samples since the first of the radio, those included
+        //! that are known to be lost.
+        std::int64_t first = 0;
         std::optional<radio_news> news; //!< to tell before the samples
     };
     /*!

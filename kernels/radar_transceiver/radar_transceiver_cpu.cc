@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #include "../core/errors.h"
 #include "../core/names.h"
+#include "../core/notices.h"
+#include "../pulse_framer/pulse_code.h"
 #include "radar_transceiver.h"
 #include "radar_transceiver_math.h"
 #include <algorithm>
 #include <cmath>
+#include <complex>
+#include <optional>
 
 namespace gr {
 namespace sar {
@@ -44,27 +48,26 @@ public:
     }
     void stop() noexcept override { d_radio.close(); }
     transceiver_status status() const override;
-    std::vector<std::string> notices() override
-    {
-        std::vector<std::string> out;
-        out.swap(d_notices);
-        return out;
-    }
+    std::vector<std::string> notices() override { return d_notices.take(); }
 
 private:
     using code = transceiver_radio::code;
     using outcome = transceiver_radio::outcome;
 
     transmit_mode choose() const;
-    template <typename... Parts>
-    void notice(const Parts&... parts)
-    {
-        if (d_notices.size() < 20)
-            d_notices.push_back(sentence(parts...));
-    }
     void start_receiver();
     void fill_cycle();
+    const cf32* coded(const cf32* samples, std::int64_t n, std::int64_t pulse);
+    //! Pulses differ by the code.
+    bool varies() const { return d_code.length() > 1; }
+    cf32 factor(std::int64_t pulse) const
+    {
+        const std::complex<double> c = d_code.at(pulse);
+        return { static_cast<float>(c.real()), static_cast<float>(c.imag()) };
+    }
     void skip_missed();
+    std::int64_t newest() const;
+    void plan_ahead();
     void send_bursts();
     void send_stream();
     void count_pulse_as_not_sent(std::int64_t first, std::int64_t last);
@@ -81,9 +84,11 @@ private:
 
     const radar_transceiver_params d_p;
     transceiver_radio& d_radio;
+    const pulse_code d_code;
     const transmit_mode d_mode;
     const std::int64_t d_lead; // samples; that of pulse 0, too
     std::vector<cf32> d_cycle; // an interval
+    std::vector<cf32> d_coded; // samples of a pulse with its code
     std::vector<cf32> d_samples, d_reference;
 
     // receiver
@@ -113,15 +118,26 @@ private:
     std::int64_t d_pulse = 0;   // next to be sent
     std::size_t d_of_pulse = 0; // samples of it that the radio has
     std::int64_t d_written = 0; // stream: samples
+    double d_host_s = 0;        // of this step
+    //! The radio's clock, which what was read lags behind, after a burst that came too
+    //! late.
+    struct clock_look {
+        std::int64_t u;
+        double host_s;
+    };
+    std::optional<clock_look> d_clock;
+    std::int64_t d_planned = 0; // first pulse that was planned since
+    bool d_told_late = false;
     std::vector<std::pair<std::int64_t, std::int64_t>> d_not_sent;
 
     transceiver_status d_status;
-    std::vector<std::string> d_notices;
+    sar::notices d_notices;
 };
 
 transceiver::transceiver(const radar_transceiver_params& params, transceiver_radio& radio)
     : d_p(params),
       d_radio(radio),
+      d_code(params.code),
       d_mode(choose()),
       d_lead(static_cast<std::int64_t>(std::ceil(params.lead_s * params.sample_rate_hz)))
 {
@@ -174,10 +190,23 @@ transmit_mode transceiver::choose() const
                 " + ",
                 v.im,
                 "i; expected parts from -1 to 1, full scale of the transmitter");
+    for (int m = 0; m < d_code.length(); ++m) {
+        const cf32 c = factor(m);
+        float peak = 0;
+        for (const cf32 v : d_p.pulse)
+            peak = std::max({ peak, std::abs((c * v).re), std::abs((c * v).im) });
+        require(peak <= 1,
+                "the pulse times code[",
+                m,
+                "] reaches ",
+                peak,
+                "; expected parts from -1 to 1, full scale of the transmitter: a lower "
+                "amplitude");
+    }
     if (d_p.mode == transmit_mode::automatic)
-        return d_radio.has_time()    ? transmit_mode::timed
-               : d_radio.has_cycle() ? transmit_mode::cyclic
-                                     : transmit_mode::stream;
+        return d_radio.has_time()                 ? transmit_mode::timed
+               : d_radio.has_cycle() && !varies() ? transmit_mode::cyclic
+                                                  : transmit_mode::stream;
     require(d_p.mode != transmit_mode::timed || d_radio.has_time(),
             "transmit is 'timed', but ",
             d_radio.name(),
@@ -188,6 +217,10 @@ transmit_mode transceiver::choose() const
             "transmit is 'cyclic', but the driver of ",
             d_radio.name(),
             " repeats nothing by itself; expected ",
+            d_radio.has_time() ? "'timed' or 'stream'" : "'stream'");
+    require(d_p.mode != transmit_mode::cyclic || !varies(),
+            "transmit is 'cyclic', which repeats one interval, but code has values that "
+            "differ; expected ",
             d_radio.has_time() ? "'timed' or 'stream'" : "'stream'");
     return d_p.mode;
 }
@@ -232,15 +265,14 @@ void transceiver::start(double host_s)
 void transceiver::fill_cycle()
 {
     constexpr long wait_us = 100000;
+    const cf32* const cycle =
+        coded(d_cycle.data(), static_cast<std::int64_t>(d_cycle.size()), 0);
     const int tries = 1 + static_cast<int>(d_p.patience_s / (1e-6 * wait_us));
     const auto n = static_cast<std::int64_t>(d_cycle.size());
     int idle = 0;
     for (std::int64_t done = 0; done < n;) {
-        const outcome w = d_radio.write(d_cycle.data() + done,
-                                        static_cast<int>(n - done),
-                                        std::nullopt,
-                                        true,
-                                        wait_us);
+        const outcome w = d_radio.write(
+            cycle + done, static_cast<int>(n - done), std::nullopt, true, wait_us);
         if (w.count > 0) {
             done += w.count;
             idle = 0;
@@ -262,6 +294,18 @@ void transceiver::fill_cycle()
 // ---- transmitter
 // ---------------------------------------------------------------------------------
 
+//! \p n samples times the code of a pulse, until it is called again.
+const cf32* transceiver::coded(const cf32* samples, std::int64_t n, std::int64_t pulse)
+{
+    if (d_p.code.empty())
+        return samples;
+    const cf32 c = factor(pulse);
+    d_coded.resize(n);
+    for (std::int64_t i = 0; i < n; ++i)
+        d_coded[i] = c * samples[i];
+    return d_coded.data();
+}
+
 void transceiver::count_pulse_as_not_sent(std::int64_t first, std::int64_t last)
 {
     first = std::max<std::int64_t>(first, 0);
@@ -282,23 +326,61 @@ void transceiver::skip_missed()
     d_pulse = first;
 }
 
+//! The newest sample known: the next one to be read, or, while what was read lags behind
+//! the radio's clock, that of the clock.
+std::int64_t transceiver::newest() const
+{
+    if (!d_clock)
+        return d_u;
+    const double since_s = d_host_s - d_clock->host_s;
+    return std::max<std::int64_t>(
+        d_u, d_clock->u + std::llround(since_s * d_p.sample_rate_hz));
+}
+
+//! A burst came too late, and so would those that follow, as long as the reader lags: go
+//! on with the first pulse that is lead_s ahead of the radio's clock.
+void transceiver::plan_ahead()
+{
+    // a clock that is a minute off is none
+    const auto most = static_cast<std::int64_t>(60 * d_p.sample_rate_hz);
+    const std::int64_t u = sample_at(d_base_ns, d_radio.time_ns(), d_p.sample_rate_hz);
+    d_clock.reset();
+    if (u > d_u && u - d_u < most)
+        d_clock = { u, d_host_s };
+    const std::int64_t first = first_pulse_from(newest() + d_lead, d_lead, d_p.interval);
+    if (first > d_pulse) {
+        if (!d_told_late)
+            d_notices.add(
+                "a burst came too late; pulses ",
+                d_pulse,
+                " to ",
+                first - 1,
+                " are left out, so that the next is lead_s ahead again. Not said again");
+        d_told_late = true;
+        count_pulse_as_not_sent(d_pulse, first - 1);
+        d_pulse = first;
+    }
+    d_planned = d_pulse;
+}
+
 //! Bursts up to lead_s ahead of what was received, as many as the radio takes.
 void transceiver::send_bursts()
 {
     if (!d_based || d_agree == 0) // two stamps that agree are a clock
         return;
+    const std::int64_t now = newest();
+    if (now - d_u <= d_lead / 4) // caught up
+        d_clock.reset();
     for (;;) {
         const std::int64_t at = d_lead + d_pulse * d_p.interval;
-        if (d_of_pulse == 0 && at > d_u + d_lead)
+        if (d_of_pulse == 0 && at > now + d_lead)
             return;
         std::optional<long long> when;
         if (d_of_pulse == 0)
             when = sample_time_ns(d_base_ns, at, d_p.sample_rate_hz);
-        const outcome w = d_radio.write(d_p.pulse.data() + d_of_pulse,
-                                        static_cast<int>(d_p.pulse.size() - d_of_pulse),
-                                        when,
-                                        true,
-                                        0);
+        const auto left = static_cast<int>(d_p.pulse.size() - d_of_pulse);
+        const outcome w = d_radio.write(
+            coded(d_p.pulse.data() + d_of_pulse, left, d_pulse), left, when, true, 0);
         if (w.count == 0 || w.count == code::timeout)
             return;
         if (w.count == code::time_error || w.count == code::underflow) {
@@ -306,6 +388,10 @@ void transceiver::send_bursts()
             count_pulse_as_not_sent(d_pulse, d_pulse);
             ++d_pulse;
             d_of_pulse = 0;
+            if (w.count == code::time_error) {
+                plan_ahead();
+                return;
+            }
             continue;
         }
         if (w.count < 0)
@@ -331,10 +417,11 @@ void transceiver::send_stream()
 {
     while (d_written < d_u + d_lead) {
         const std::int64_t at = d_written % d_p.interval;
-        const std::int64_t n = std::min(d_p.interval - at, d_u + d_lead - d_written);
+        const std::int64_t n = std::min(
+            { d_p.interval - at, d_u + d_lead - d_written, std::int64_t(d_p.chunk) });
         const outcome w =
-            d_radio.write(d_cycle.data() + at,
-                          static_cast<int>(std::min<std::int64_t>(n, d_p.chunk)),
+            d_radio.write(coded(d_cycle.data() + at, n, d_written / d_p.interval),
+                          static_cast<int>(n),
                           std::nullopt,
                           false,
                           0);
@@ -377,6 +464,9 @@ void transceiver::heed_transmitter()
         const std::int64_t n =
             pulse_of_sample(late ? u + d_p.interval / 2 : u, d_lead, d_p.interval);
         count_pulse_as_not_sent(n, n);
+        // those that were handed over before tell nothing new
+        if (late && n >= d_planned && d_of_pulse == 0)
+            plan_ahead();
     }
 }
 
@@ -465,7 +555,7 @@ void transceiver::heed_stamp(const std::optional<long long>& time_ns)
     const auto untrue = [&](const auto&... why) {
         ++d_status.untrue_stamps;
         if (d_untrue == 0)
-            notice("the stamp of sample ", d_u, ", ", *time_ns, " ns, ", why...);
+            d_notices.add("the stamp of sample ", d_u, ", ", *time_ns, " ns, ", why...);
         if (here)
             lost(false);
         if (++d_untrue < untrue_in_a_row)
@@ -483,9 +573,9 @@ void transceiver::heed_stamp(const std::optional<long long>& time_ns)
                 d_radio.has_cycle() ? "'cyclic' or 'stream'" : "'stream'",
                 ", with leakage or a reference channel"));
         d_trusted = false;
-        notice("time stamps are not looked at any more: ",
-               untrue_in_a_row,
-               " in a row cannot be true");
+        d_notices.add("time stamps are not looked at any more: ",
+                      untrue_in_a_row,
+                      " in a row cannot be true");
     };
     if (*time_ns < 0) {
         untrue("is before all time");
@@ -536,6 +626,7 @@ void transceiver::heed_stamp(const std::optional<long long>& time_ns)
 kernel::radar_transceiver::received
 transceiver::step(double host_s, long timeout_us, std::int64_t room)
 {
+    d_host_s = host_s;
     if (scheduled())
         send_bursts();
     else if (d_mode == transmit_mode::stream)
@@ -570,13 +661,14 @@ transceiver::step(double host_s, long timeout_us, std::int64_t room)
         return out;
     }
     if (d_dropped > 0)
-        notice("the flowgraph is too slow: ",
-               d_dropped,
-               " samples were received and dropped");
+        d_notices.add("the flowgraph is too slow: ",
+                      d_dropped,
+                      " samples were received and dropped");
     d_dropped = 0;
     out.samples = d_samples.data();
     out.reference = d_p.reference ? d_reference.data() : nullptr;
     out.count = r.count;
+    out.first = u;
     if (first || d_moved || d_unknown) {
         kernel::radio_news news;
         news.gap = !first && (d_moved || d_unknown);

@@ -13,3 +13,4 @@ from .recording_source import recording_source  # noqa: F401
 from .recordings import Recording, RecordingError, open_recording  # noqa: F401
 from .formats import open_stream  # noqa: F401
 from .sigmf_files import write_sigmf  # noqa: F401
+from .nmea import read_nmea  # noqa: F401

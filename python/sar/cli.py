@@ -134,8 +134,8 @@ def _target(text):
 
 
 # Options of reading that open_recording() has under the same name.
-READING = ("meta", "datatype", "positions", "clock_offset_s", "lever_arm_m", "swap_iq", "conjugate",
-           "channel", "channels", "real", "iq_files", "capture", "header_bytes", "autofocus",
+READING = ("meta", "datatype", "positions", "positions_origin", "clock_offset_s", "lever_arm_m",
+           "swap_iq", "conjugate", "channel", "channels", "real", "iq_files", "capture", "header_bytes", "autofocus",
            "subtract_mean", "keep_standstill", "frequency_response")
 
 
@@ -148,8 +148,13 @@ def _reading(p, many=True):
                    "has none, or not all")
     g.add_argument("--datatype", metavar="TYPE", help="SigMF data type of raw IQ: cf32_le, "
                    "ci16_le, ci8 ... (the number is the width of one component)")
-    g.add_argument("--positions", metavar="CSV", help="navigation file in place of "
-                   "<name>.nav.csv: columns time_s or pulse, x_m, y_m, z_m")
+    g.add_argument("--positions", metavar="FILE", help="navigation file in place of "
+                   "<name>.nav.csv: CSV with columns time_s or pulse, x_m, y_m, z_m; or a log of "
+                   "NMEA sentences (GGA, RMC), whose clock offset is the time of day (UTC, s) of "
+                   "radar time 0")
+    g.add_argument("--origin", dest="positions_origin", type=_numbers((3,), "latitude, longitude, height"),
+                   metavar="LAT,LON,H", help="NMEA: degrees and metres of local zero; x is east, y north, "
+                   "z up of it (the first fix)")
     g.add_argument("--set", metavar="NAME=VALUE", type=_setting, action="append", default=[],
                    help="a parameter of the acquisition the file lacks or has wrong, such as "
                    "prf_hz=1200")

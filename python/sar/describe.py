@@ -260,7 +260,7 @@ def convert(paths, output, to=None, **options):
     if stream.refused and ("--datatype" in stream.needs or stream.kind == "ti_dca1000"):
         raise RecordingError(stream.refused)
     for name in ("start", "stop", "start_s", "stop_s", "subtract_mean", "positions",
-                 "clock_offset_s", "lever_arm_m"):
+                 "positions_origin", "clock_offset_s", "lever_arm_m"):
         if options.get(name) is not None:
             raise RecordingError(f"{name} needs lines, for which {stream.source} lacks "
                                  + ", ".join(n for n, _, _ in missing))

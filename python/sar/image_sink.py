@@ -4,12 +4,16 @@
 import importlib.util
 import json
 import os
+import time
 
 import numpy as np
 import pmt
 from gnuradio import gr
 
 from .python_stage import guarded, python_stage
+
+
+KEPT = 1000  # sidecars of the newest images: a radar that runs for days fills no memory
 
 
 def to_db(pixels, value="complex"):
@@ -177,7 +181,9 @@ class image_sink(python_stage, gr.sync_block):
     Files in folder: image.npy, image.png and image.json; further images of the run are
     image_0001 and so on. PNG pixel (row i from the top, column j from the left) is
     element [i, j] of the NPY; the brightness is in dB, range in the JSON. Rows that did not
-    come before the end of the run are zeros, counted in the JSON.
+    come before the end of the run are zeros, counted in the JSON. Of a radio's images the log
+    says, once a second at most, how long after its last pulse one was there, and the JSON has
+    it as latency_s.
 
     cols       vector length of the input
     folder     folder for the files, made if needed; "" writes nothing (see last_image())
@@ -221,7 +227,11 @@ class image_sink(python_stage, gr.sync_block):
         self._info = None
         self._loose = []      # rows without a tag
         self._last = None
-        self.images = []      # sidecars of the images so far
+        self._left_s = None   # when the last pulse of the image left
+        self._late = []       # latencies that the log does not have yet
+        self._told_s = None   # when it had the newest
+        self.images = []      # sidecars of the newest KEPT images
+        self._done = 0        # images so far
         self.rows_done = 0
 
     def last_image(self):
@@ -252,16 +262,17 @@ class image_sink(python_stage, gr.sync_block):
         return True
 
     def _begin(self, tag):
-        info = image_of_tag(tag, self._cols, "image_sink", self._value, len(self.images))
+        info = image_of_tag(tag, self._cols, "image_sink", self._value, self._done)
         rows, cols = info["rows"], info["cols"]
         self._info = info
+        self._left_s = tag_number(tag, "last_pulse_host_s")
         self._rows = np.zeros((rows, cols), self._type)
         self._filled = 0
 
     def _take(self, rows):
         if len(rows) == 0:
             return
-        if self._rows is None and not self.images:
+        if self._rows is None and not self._done:
             self._loose.append(np.array(rows))
             return
         room = 0 if self._rows is None else len(self._rows) - self._filled
@@ -271,14 +282,31 @@ class image_sink(python_stage, gr.sync_block):
         self._rows[self._filled : self._filled + len(rows)] = rows
         self._filled += len(rows)
         if self._filled == len(self._rows):
+            self._tell_latency()
             self._finish()
+
+    def _tell_latency(self):
+        """An image is complete: how long ago its last pulse left, where the tag says when."""
+        if self._left_s is None:
+            return
+        now = time.monotonic()
+        self._info["latency_s"] = now - self._left_s
+        self._late.append(1e3 * (now - self._left_s))
+        if self._told_s is not None and now - self._told_s < 1:
+            return
+        text = f"image {self._info['image']}: {self._late[-1]:.1f} ms after its last pulse"
+        if len(self._late) > 1:
+            text += (f"; {min(self._late):.1f} to {max(self._late):.1f} ms in the last "
+                     f"{len(self._late)} images")
+        self.logger.info(f"image_sink: {text}")
+        self._late, self._told_s = [], now
 
     def _finish(self):
         """Write what was collected."""
         if self._loose:
             rows = np.concatenate(self._loose)
             self._loose = []
-            self._info = {"image": len(self.images), "pulses": None, "first_pulse": None,
+            self._info = {"image": self._done, "pulses": None, "first_pulse": None,
                           "value": self._value, "grid": None}
             self._filled = len(rows)
             self._rows = rows
@@ -296,7 +324,7 @@ class image_sink(python_stage, gr.sync_block):
         info.update(png_black_db=black, png_white_db=white, files={})
         self._last = image
         if self._folder:
-            number = len(self.images)
+            number = self._done
             base = os.path.join(self._folder,
                                 self._name if number == 0 else f"{self._name}_{number:04d}")
             from PIL import Image
@@ -311,3 +339,5 @@ class image_sink(python_stage, gr.sync_block):
                 json.dump(info, f, indent=1, allow_nan=False)
                 f.write("\n")
         self.images.append(info)
+        del self.images[:-KEPT]
+        self._done += 1

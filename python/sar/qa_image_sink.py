@@ -1,12 +1,15 @@
 # SPDX-License-Identifier: GPL-3.0-or-later
 import json
 import os
+import re
+import time
 
 import numpy as np
 import pmt
 import pytest
+from conftest import logged
 from gnuradio import blocks, gr, sar
-from gnuradio.sar.image_sink import to_picture
+from gnuradio.sar.image_sink import KEPT, to_picture
 from PIL import Image
 
 
@@ -144,3 +147,44 @@ def test_annotated_figure(tmp_path):
     pytest.importorskip("matplotlib")
     run(noise(30, 40), 40, [tag(0, 30, 40)], str(tmp_path), annotate=True)
     assert os.path.getsize(tmp_path / "image_axes.png") > 1000
+
+
+def test_latency_of_images_of_a_radio(tmp_path, capfd):
+    """From the last pulse to the last row, by the host's clock; in the log and in the file."""
+    tags = [tag(0, 30, 40), tag(30, 30, 40, 1)]
+    left = time.monotonic() - 0.25
+    tags[1].value = pmt.dict_add(tags[1].value, pmt.intern("last_pulse_host_s"), pmt.from_double(left))
+    sink = run([noise(30, 40), noise(30, 40, 2)], 40, tags, str(tmp_path))
+    assert "latency_s" not in sink.images[0]
+    assert 0.25 <= sink.images[1]["latency_s"] <= 0.25 + time.monotonic() - left
+    assert json.load(open(tmp_path / "image_0001.json"))["latency_s"] == sink.images[1]["latency_s"]
+    said = logged(capfd, "after its last pulse")
+    ms = float(re.search(r"image 1: ([0-9.]+) ms after its last pulse\n", said).group(1))
+    assert ms == pytest.approx(1e3 * sink.images[1]["latency_s"], abs=0.06)
+    assert "image 0:" not in said
+
+
+def test_log_of_latencies_is_short(capfd):
+    """Many images a second are one line, with the least and the most."""
+    left = time.monotonic() - 1
+    sink = sar.image_sink(4)
+    tags = [tag(3 * n, 3, 4, n) for n in range(20)]
+    for n, t in enumerate(tags):
+        t.value = pmt.dict_add(t.value, pmt.intern("last_pulse_host_s"), pmt.from_double(left - n))
+    tb = gr.top_block()
+    tb.connect(blocks.vector_source_c(noise(60, 4).ravel().tolist(), False, 4, tags), sink)
+    tb.run()
+    assert len(sink.images) == 20
+    sink._told_s -= 1  # a second later
+    sink._begin(tags[0].value)
+    sink._take(noise(3, 4))
+    said = logged(capfd, "in the last 20 images")
+    assert said.count("after its last pulse") == 2, said
+    low, high = re.search(r"; ([0-9.]+) to ([0-9.]+) ms in the last 20 images", said).groups()
+    assert 1000 <= float(low) < 20000 <= float(high)
+
+
+def test_a_long_run_keeps_the_newest_sidecars():
+    count = KEPT + 50
+    sink = run(noise(count, 4), 4, [tag(n, 1, 4, n) for n in range(count)], "")
+    assert [i["image"] for i in sink.images] == list(range(50, count))

@@ -201,6 +201,25 @@ def test_a_flowgraph_runs_again(tmp_path):
     in_place(run)
 
 
+def test_the_image_of_a_receiver_is_taken_off(tmp_path):
+    """A still scene, which is the hard case: -33 dB of image in the profile lime, less than -50 is left."""
+    lines = {}
+    for name, more in (("clean", dict(imbalance_db=0, imbalance_deg=0)), ("image", {}), ("removed", {})):
+        args, _ = device(tmp_path, "lime", seed=4, phase_noise_dbc_hz="off", **more)
+        run = Run(args, pulses=400, remove_image=name == "removed").go()
+        lines[name] = np.mean(run.lines[10:], 0, dtype=complex)
+    assert run.block.status()["image_db"] == pytest.approx(-33.3, abs=0.5)
+    last = pmt.to_python(run.messages.get_message(run.messages.num_messages() - 1))
+    assert last["image_db"] == pytest.approx(-33.3, abs=0.5)
+
+    def image_db(x):
+        x = x * np.vdot(x, lines["clean"]) / np.vdot(x, x)
+        return 10 * np.log10(np.sum(abs(x - lines["clean"])**2) / np.sum(abs(lines["clean"])**2))
+
+    assert image_db(lines["image"]) == pytest.approx(-33.3, abs=0.5)
+    assert image_db(lines["removed"]) < -50
+
+
 # ---- losses -------------------------------------------------------------------------------
 
 
@@ -261,6 +280,26 @@ def test_losses_nobody_tells_of(profile, mode, tmp_path):
     in_place(run, good=np.setdiff1d(np.arange(900, 1000), run.holes), cells=0.1)
 
 
+@pytest.mark.parametrize("profile,mode", [("b210", "timed"), ("pluto", "stream")])
+def test_a_code_is_sent_and_taken_off(profile, mode, tmp_path):
+    """Random phases from pulse to pulse: after a loss without a clock the leakage tells their places."""
+    slow = profile == "pluto"
+    acq = acquisition(2.5e6, 5000, length=200, samples=400) if slow else acquisition()
+    code = np.exp(2j * np.pi * np.random.default_rng(7).random(7))
+    loss = dict(pace="real_time", loss_mode="overflow", loss_at="3000000:42500") if slow else {}
+    args, _ = device(tmp_path, profile, **loss)
+    run = Run(args, acq, pulses=1000 if slow else 100, code=code).go()
+    assert run.block.radio_status()["transmit"] == mode
+    good = np.setdiff1d(np.arange(len(run.lines)), run.holes)
+    assert (len(run.holes) > 0) == slow
+    in_place(run, good)  # the mean over the lines is that of a target: they add up
+    pulse = np.array(sar.transmitted_pulse(acq))
+    leak = run.lines[good][:, :len(pulse)] @ np.conj(pulse)
+    off = np.angle(leak / np.mean(leak))
+    noise = np.sqrt(0.5 * 10**(-np.min(run.facts[good, 7]) / 10))  # a pulse, by its SNR; echoes count
+    assert np.max(np.abs(off)) < 2 * noise < 0.1 and abs(np.mean(off[-100:])) < 0.01
+
+
 # ---- what the transmitter fails to send ---------------------------------------------------------
 
 
@@ -313,6 +352,10 @@ def test_bursts_that_come_too_late_are_counted_and_are_holes(tmp_path):
     ("b210", dict(bandwidth_hz=-1.0), "bandwidth_hz is -1; expected that of the radio's filters"),
     ("b210", dict(bandwidth_hz=math.nan), "bandwidth_hz is nan; expected that of the radio's filters"),
     ("b210", dict(amplitude=1.5), "amplitude is 1.5"),
+    ("b210", dict(code=[1, 1j], transmit="cyclic"), "code has values that differ; expected 'timed' or 'stream'"),
+    ("b210", dict(code=[1, 2]), r"the pulse times code\[1\] reaches"),
+    ("b210", dict(code=[1, 0]), r"code\[1\] is 0"),
+    ("b210", dict(code="dither"), "code is dither; expected a list of complex values"),
     ("b210", dict(lead_s=0.0), "lead_s is 0"),
     ("b210", dict(pulses=-1), "pulses is -1"),
     ("b210", dict(pulses=1.5), "pulses is 1.5; expected a whole number"),
@@ -466,6 +509,61 @@ def test_status_has_both(tmp_path):
     assert last["overflows"] == 1 and last["radio_lost_samples"] == 5000
     assert last["framed"] + last["lost"] >= 100 and last["sent_pulses"] >= 100
     assert last["start_offset_samples"] == pytest.approx(DELAY, abs=0.1)
+
+
+# ---- the host's clock ------------------------------------------------------------------------------
+
+
+def host_minus_radio(radio):
+    """(difference of the clocks, how well it is known), s: the closest of many looks at both."""
+    looks = []
+    for _ in range(100):
+        before = time.monotonic()
+        ns = radio.getHardwareTime()
+        looks.append((time.monotonic() - before, before - 1e-9 * ns))
+    known, difference = min(looks)
+    return difference + known / 2, known / 2
+
+
+def test_an_image_knows_when_its_last_pulse_left(tmp_path):
+    """By sarsim's clock no frame's time on the host's is before its first pulse, and none much after it: the
+    least lag of many reads counts. The time of an image's last pulse follows from that of its frame."""
+    acq = acquisition(2e6, 2000, length=200, samples=400, slant_range_first_m=300.0, effective_velocity_m_s=50.0)
+    args, _ = device(tmp_path, "b210", pace="real_time")
+    tb = gr.top_block()
+    radar = sar.radar_transceiver(acq, 50, args, reference_delay_s=LEAK_S, positions=True, pulses=1000)
+    still = sar.trajectory_source(sar.trajectory.straight((0, 0, 0), (0, 0, 0)), acq.prf_hz, 2000)
+    grid = sar.image_grid.centred(rows=4, cols=4, centre_m=(0, TARGET_M, 0), row_axis=(1, 0, 0), col_axis=(0, 1, 0),
+                                  row_spacing_m=1.0, col_spacing_m=10.0)
+    imager = sar.bp_accumulator(acq, grid, oversampling=4, pulses_per_image=100, backend="cpu")
+    strip = sar.range_doppler_imager(acq, 100, oversampling=1, bandwidth_hz=60, backend="cpu")
+    lines, images, strips = (blocks.vector_sink_c(n) for n in (acq.samples, grid.cols, acq.samples))
+    tb.connect(still, radar)
+    tb.connect(radar, lines)
+    tb.connect(radar, sar.pulse_compression(acq, 4, backend="cpu"), imager, images)
+    tb.connect(radar, strip, strips)
+    tb.connect((radar, 1), (imager, 1))
+    radio = same_radio(args)
+    run(tb, 60)
+    assert radar.error() == imager.error() == strip.error() == ""
+    difference, known = host_minus_radio(radio)
+    frames = {t.offset: pmt.to_python(t.value) for t in lines.tags() if str(t.key) == "sar_frame"}
+    assert list(frames) == list(range(0, 1000, 50))
+    off = np.array([f["host_s"] - f["time_s"] - difference for f in frames.values()])
+    assert np.all(off > -known - 1e-4) and np.all(np.diff(off) < 1e-3) and off[-1] < 0.02, off
+    for sink in (images, strips):
+        tags = [pmt.to_python(t.value) for t in sink.tags() if str(t.key) == "sar_image"]
+        assert len(tags) == 10
+        for t in tags:
+            last = t["first_pulse"] + t["pulses"] - 1
+            left = t["last_pulse_host_s"] - difference
+            assert -known - 1e-4 < left - (frames[0]["time_s"] + last / acq.prf_hz) <= off.max() + 2e-4, t
+
+
+def test_no_latency_of_a_radio_that_waits(tmp_path):
+    run = Run(device(tmp_path, "b210")[0]).go()
+    tags = [pmt.to_python(t.value) for t in run.sink.tags() if str(t.key) == "sar_frame"]
+    assert tags and not any("host_s" in t for t in tags)
 
 
 # ---- a slow flowgraph, long pulses -------------------------------------------------------------------

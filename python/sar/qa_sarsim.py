@@ -158,7 +158,8 @@ def test_a_device_answers_everything(profile):
     for key, value, why in (("pace", "slow", "fast, real_time"), ("seed", "-1", "whole number"),
                             ("noise_db", "much", "expected a number"), ("scene", "none.json", "none.json"),
                             ("loss_at", "5", "SAMPLE:COUNT"), ("has_time", "maybe", "true or false"),
-                            ("adc_bits", "50", "adc_bits is 50"), ("what", "1", "'what' is not known")):
+                            ("adc_bits", "50", "adc_bits is 50"), ("positions_origin", "47.5,8.5", "LATITUDE;LONGITUDE;HEIGHT"),
+                            ("positions_origin", "91;8;0", "expected LATITUDE"), ("positions_start_s", "86400", "less than 86400"), ("what", "1", "'what' is not known")):
         with pytest.raises(REFUSED, match=why):
             d.writeSetting(key, value)
         if key != "what":
@@ -694,6 +695,26 @@ def test_truth_tells_delay_phase_and_position(tmp_path):
     error = table["x_m"]
     assert abs(np.std(np.diff(error)) / np.sqrt(2) - 3) < 0.2
     assert 0.1 < abs(np.mean(table["z_m"])) < 6
+
+
+def test_positions_as_nmea(tmp_path):
+    """The same track, with the same errors, as sentences: over midnight, in metres again."""
+    scene = scene_file(tmp_path, targets=[], trajectory=dict(start_m=[10, -20, 30], velocity_m_s=[3, 40, 0]))
+    for name in ("a.nav.csv", "a.nmea"):
+        with Radio(rate=1e4, scene=scene, positions=str(tmp_path / name), positions_rate_hz=20, positions_sigma_m=0.5,
+                   positions_wander_m=1, positions_start_s=86399, positions_origin="-33.9;151.2;60", seed=7) as r:
+            r.activate(SOAPY_SDR_RX)
+            r.read(30000)
+    csv = np.genfromtxt(tmp_path / "a.nav.csv", delimiter=",", names=True)
+    log = sar.read_nmea(tmp_path / "a.nmea", (-33.9, 151.2, 60))
+    np.testing.assert_allclose(log.times_s, 86399 + csv["time_s"], atol=2e-6)
+    np.testing.assert_allclose(log.positions_m, np.column_stack([csv[k] for k in ("x_m", "y_m", "z_m")]), atol=2e-4)
+    assert log.date == (2026, 1, 1) and "over midnight" in log.notes[0]
+    assert 0.3 < np.std(np.diff(log.positions_m[:, 0] - 3 * csv["time_s"])) / np.sqrt(2) < 0.8
+    rmc = [line.split(",") for line in open(tmp_path / "a.nmea") if line.startswith("$GPRMC")]
+    assert float(rmc[5][7]) * 1852 / 3600 == pytest.approx(np.hypot(3, 40), rel=1e-3)
+    assert float(rmc[5][8]) == pytest.approx(np.degrees(np.arctan2(3, 40)), abs=0.01)
+    assert rmc[5][9] == "010126" and rmc[-1][9] == "020126"
 
 
 # ---- GNU Radio --------------------------------------------------------------------------

@@ -371,8 +371,8 @@ def _drop_standstill(rec):
 def open_recording(path, *, swap_iq=False, conjugate=False, subtract_mean=None,
                    clock_offset_s=None, lever_arm_m=None, start=None, stop=None, start_s=None,
                    stop_s=None, keep_standstill=False, azimuth_window="rect", autofocus=False,
-                   positions=None, meta=None, datatype=None, channel=None, channels=None,
-                   real=False, iq_files=False, capture=None, header_bytes=0, ti=None,
+                   positions=None, positions_origin=None, meta=None, datatype=None, channel=None,
+                   channels=None, real=False, iq_files=False, capture=None, header_bytes=0, ti=None,
                    intermediate_frequency_hz=None, frequency_response=None, **fields):
     """Open a recording; returns a Recording.
 
@@ -389,7 +389,9 @@ def open_recording(path, *, swap_iq=False, conjugate=False, subtract_mean=None,
     keep_standstill keep pulses before and after the run while the platform stands still
     azimuth_window  amplitude weights over the pulses: rect, hann, hamming, taylor(4, 35)
     autofocus       GOTCHA: apply the corrections in the file (range and phase together)
-    positions       navigation file to use in place of <name>.nav.csv
+    positions       navigation file to use in place of <name>.nav.csv: CSV, or NMEA sentences
+    positions_origin  NMEA: latitude, longitude (deg) and height (m) of local zero; default:
+                    the first fix
     meta            SigMF metadata for a file that has none, or not all
     datatype        SigMF data type: the file is read as raw IQ of it
     channel         receiver, from 0, of a file with several; of a real one, channel
@@ -409,9 +411,9 @@ def open_recording(path, *, swap_iq=False, conjugate=False, subtract_mean=None,
     from . import formats, samples, sigmf_files
 
     options = dict(clock_offset_s=clock_offset_s, lever_arm_m=lever_arm_m, autofocus=autofocus,
-                   positions=positions, meta=meta, datatype=datatype, channel=channel,
-                   channels=channels, real=real, iq_files=iq_files, capture=capture,
-                   header_bytes=header_bytes, ti=ti,
+                   positions=positions, positions_origin=positions_origin, meta=meta,
+                   datatype=datatype, channel=channel, channels=channels, real=real,
+                   iq_files=iq_files, capture=capture, header_bytes=header_bytes, ti=ti,
                    intermediate_frequency_hz=intermediate_frequency_hz)
     if isinstance(path, samples.sample_stream):
         paths, found, stream = [path.store.path], None, path
@@ -520,15 +522,19 @@ def read_csv(path, what):
 
 
 def read_navigation(path, times_s, prf_hz, clock_offset_s=0.0, lever_arm_m=(0, 0, 0),
-                    pulses_before=0):
+                    pulses_before=0, track=None):
     """Positions at the pulse times from a navigation record.
 
     pulses_before  number that the record gives to the first pulse
+    track          nmea.NmeaTrack, where that was read from the record
 
     Returns (tx, rx or None, covered): covered is the slice of pulses inside the record;
     positions outside are not made up.
     """
-    table = read_csv(path, "positions of the antenna in metres")
+    if track is None:
+        table = read_csv(path, "positions of the antenna in metres")
+    else:
+        table = dict(zip(("x_m", "y_m", "z_m"), track.positions_m.T), time_s=track.times_s)
     path = _name_of(path)
     time_name = next((n for n in ("time_s", "t_s") if n in table), None)
     if time_name:
@@ -556,7 +562,8 @@ def read_navigation(path, times_s, prf_hz, clock_offset_s=0.0, lever_arm_m=(0, 0
         raise RecordingError(
             f"{path} covers {nav_t[0]:.3f} s to {nav_t[-1]:.3f} s, but the pulses lie at "
             f"{wanted[0]:.3f} s to {wanted[-1]:.3f} s (clock offset {clock_offset_s} s); "
-            "expected an overlap, see the clock offset")
+            "expected an overlap, see the clock offset"
+            + (": time of day (UTC, s) minus radar time" if track else ""))
     first = int(np.argmax(inside))
     last = len(inside) - int(np.argmax(inside[::-1]))
 
@@ -581,8 +588,18 @@ def read_navigation(path, times_s, prf_hz, clock_offset_s=0.0, lever_arm_m=(0, 0
 
 def attach_navigation(rec, path, options, defaults=None):
     """Give a recording the positions of a navigation file; trims pulses outside it."""
+    from . import nmea
+
     defaults = defaults or {}
     offset = options.get("clock_offset_s")
+    origin = options.get("positions_origin")
+    track = nmea.read_nmea(path, origin) if nmea.looks_like_nmea(path) else None
+    if track is None and origin is not None:
+        raise RecordingError(f"positions_origin is for NMEA sentences, and {_name_of(path)} has "
+                             "none; expected a log of them, or no origin")
+    if offset is None and "clock_offset_s" not in defaults and track is not None:
+        offset, said = nmea.clock_offset(track, rec)
+        rec.notes += said
     arm = options.get("lever_arm_m")
     if offset is None:
         offset = float(defaults.get("clock_offset_s", 0.0))
@@ -591,7 +608,7 @@ def attach_navigation(rec, path, options, defaults=None):
     arm = tuple(float(v) for v in arm)
     name = _name_of(path)
     tx, rx, covered = read_navigation(path, rec.times_s, rec.acq.prf_hz, offset, arm,
-                                      rec.pulses_before)
+                                      rec.pulses_before, track)
     total = rec.num_pulses
     if covered.stop - covered.start < total:
         rec = rec.select(covered.start, covered.stop)
@@ -602,6 +619,11 @@ def attach_navigation(rec, path, options, defaults=None):
     rec.used["clock_offset_s"] = offset
     rec.used["lever_arm_m"] = list(arm)
     rec.used["positions"] = name
+    if track is not None:
+        rec.notes += track.notes
+        rec.used["positions_origin"] = list(track.origin)
+        rec.notes.append("local metres: x to the east, y to the north, z up of latitude "
+                         "{:.8f}, longitude {:.8f}, {:.3f} m".format(*track.origin))
     rec.notes.append(f"positions from {os.path.basename(name)}, clock offset {offset} s, lever "
                      f"arm {list(arm)} m")
     return rec

@@ -21,6 +21,7 @@ from .recordings import (SIGMF_KEYS, Recording, RecordingError, analytic, attach
 from .samples import bytes_of, data_type, hints_of, measured, pieces_of, sample_stream, turned
 
 EXTENSION_VERSION = "0.4.0"
+NAVIGATION = (".nav.csv", ".nmea")  # of a record beside a dataset
 
 def resolve(path):
     """(metadata file, data file) of a SigMF name in any of its spellings, or None."""
@@ -132,8 +133,8 @@ def open_archive(path, options):
     part.name = os.path.basename(data)
     stream = stream_of(part, metadata, options, source=source, kind="sigmf archive",
                        fix="add it to that file", base="")
-    nav = [os.path.basename(base) + ".nav.csv", metadata["global"].get("sar:positions")]
-    for n in reversed([os.path.join(beside, str(n)) for n in nav if n]):
+    named = metadata["global"].get("sar:positions")
+    for n in ([os.path.join(beside, str(named))] if named else []) + [base + s for s in NAVIGATION]:
         if n in members:
             text = member(n)
             stream.nav = io.StringIO(bytes(text.read(0, text.size)).decode("utf-8"))
@@ -399,7 +400,7 @@ def navigation_of(stream):
             raise RecordingError(f"{source}: sar:positions names {g['sar:positions']}, which "
                                  "does not exist beside it")
         return named
-    beside = (base + ".nav.csv", os.path.splitext(base)[0] + ".nav.csv")
+    beside = [b + s for s in NAVIGATION for b in (base, os.path.splitext(base)[0])]
     return next((p for p in beside if os.path.exists(p)), None)
 
 

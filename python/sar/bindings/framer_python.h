@@ -8,8 +8,10 @@
 #include <string>
 #include <vector>
 
-//! The samples of a pulse; None: none.
-inline std::vector<gr::sar::cf32> samples_from(const pybind11::object& value)
+//! Complex values, such as the samples of a pulse; None: none.
+inline std::vector<gr::sar::cf32> samples_from(const pybind11::object& value,
+                                               const std::string& name = "replica",
+                                               const std::string& what = "samples")
 {
     namespace py = pybind11;
     if (value.is_none())
@@ -17,8 +19,8 @@ inline std::vector<gr::sar::cf32> samples_from(const pybind11::object& value)
     const auto a = py::array_t<std::complex<float>,
                                py::array::c_style | py::array::forcecast>::ensure(value);
     if (!a || a.ndim() != 1)
-        throw std::invalid_argument("replica is " + std::string(py::str(value)) +
-                                    "; expected a list of complex samples");
+        throw std::invalid_argument(name + " is " + std::string(py::str(value)) +
+                                    "; expected a list of complex " + what);
     const auto* p = reinterpret_cast<const gr::sar::cf32*>(a.data());
     return { p, p + a.size() };
 }
@@ -49,5 +51,6 @@ inline pybind11::dict to_dict(const gr::sar::framer_status& s)
     d["phase_rad"] = s.phase_rad;
     d["phase_drift_hz"] = s.phase_drift_hz;
     d["dc"] = std::complex<double>(s.dc_re, s.dc_im);
+    d["image_db"] = s.image_db;
     return d;
 }

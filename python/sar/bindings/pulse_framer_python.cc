@@ -77,7 +77,9 @@ void bind_pulse_framer(py::module& m)
                       const py::object& presum,
                       double stop_s,
                       const py::object& suppress,
-                      const std::string& burst_tag) {
+                      const std::string& burst_tag,
+                      const py::object& code,
+                      bool remove_image) {
               pulse_framer_params p{ acq };
               p.alignment = framer_alignment_from_name(alignment);
               p.reference_input = reference_input;
@@ -108,6 +110,8 @@ void bind_pulse_framer(py::module& m)
               p.presum = whole("presum", presum);
               p.stop_s = stop_s;
               p.suppress = whole("suppress", suppress);
+              p.code = samples_from(code, "code", "values");
+              p.remove_image = remove_image;
               return block::make(
                   p, whole("lines", lines), { real_input, positions, facts, burst_tag });
           }),
@@ -146,6 +150,8 @@ void bind_pulse_framer(py::module& m)
           py::arg("stop_s") = 0.0,
           py::arg("suppress") = 0,
           py::arg("burst_tag") = "packet_len",
+          py::arg("code") = py::none(),
+          py::arg("remove_image") = false,
           doc_pulse_framer_make);
     c.def(
         "status",

@@ -73,6 +73,9 @@ py::dict to_dict(const transceiver_status& s)
     d["not_sent"] = s.not_sent;
     d["untrue_stamps"] = s.untrue_stamps;
     d["radio_errors"] = s.errors;
+    d["first_sample_s"] = py::none();
+    if (s.first_sample_ns)
+        d["first_sample_s"] = 1e-9 * static_cast<double>(*s.first_sample_ns);
     return d;
 }
 
@@ -120,7 +123,9 @@ void bind_radar_transceiver(py::module& m)
                       bool remove_dc,
                       double full_scale,
                       const py::object& presum,
-                      const py::object& suppress) {
+                      const py::object& suppress,
+                      const py::object& code,
+                      bool remove_image) {
               pulse_framer_params p{ acq };
               p.alignment = framer_alignment_from_name(alignment);
               p.correct = framer_correction_from_name(correct);
@@ -136,6 +141,8 @@ void bind_radar_transceiver(py::module& m)
               p.full_scale = full_scale;
               p.presum = whole("presum", presum);
               p.suppress = whole("suppress", suppress);
+              p.code = samples_from(code, "code", "values");
+              p.remove_image = remove_image;
               transceiver_settings s;
               s.radio.device = device;
               s.radio.tx_device = tx_device;
@@ -203,6 +210,8 @@ void bind_radar_transceiver(py::module& m)
           py::arg("full_scale") = 0.999,
           py::arg("presum") = 1,
           py::arg("suppress") = 0,
+          py::arg("code") = py::none(),
+          py::arg("remove_image") = false,
           doc_radar_transceiver_make);
     c.def(
          "status",
