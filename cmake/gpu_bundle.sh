@@ -21,7 +21,7 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 top=$work/gr-sar-gpu
 site=/usr/lib/python3/dist-packages
-mkdir -p "$top"/{lib,bin,py/lib,py/site/gnuradio,tests,data,python/sar}
+mkdir -p "$top"/{lib,bin,soapy,py/lib,py/site/gnuradio,tests,data,python/sar}
 
 # our own: library, module, recordings, and the tests that use a GPU (those of the CPU
 # stay here, and so do trials of kernels)
@@ -35,6 +35,14 @@ cp "$root"/cmake/gpu_check.sh "$top/check"
 cp "$root"/cmake/{cuda_trace.cc,gpu_trace_flowgraph.py} "$top/tests/"
 rm -f "$top"/tests/qa_{grc,tutorials}.py # GRC does not travel, and tutorials need no GPU
 for r in "$@"; do cp -r "$r" "$top/data/"; done
+# the simulated radar, where it was built
+radar=$build/soapy/modules/libsarsimSupport.so
+soapy=()
+if [ -e "$radar" ]; then
+    cp "$radar" "$top/soapy/"
+    cp "$site"/SoapySDR.py "$site"/_SoapySDR*.so "$top/py/site/"
+    soapy=("$radar" "$site"/_SoapySDR*.so)
+fi
 
 # GNU Radio, Python and what they link to, but for the C and C++ runtimes
 python=$(readlink -f /usr/bin/python3)
@@ -42,7 +50,7 @@ version=${python##*python}
 mapfile -t parts < <(find $site/gnuradio/{gr,blocks,fft} $site/pmt $site/numpy "/usr/lib/python$version/lib-dynload" \
     $site/PIL $site/scipy/{io,_lib,sparse,linalg,special} -name '*.so' 2>/dev/null)
 mapfile -t libs < <(ls /usr/lib/x86_64-linux-gnu/libgnuradio-{runtime,pmt,blocks,fft}.so.3.*)
-{ ldd "${libs[@]}" "${parts[@]}" "$top"/tests/{qa,bench}_* "$python" "$top"/lib/*.so 2>/dev/null || true; } |
+{ ldd "${libs[@]}" "${parts[@]}" "${soapy[@]}" "$top"/tests/{qa,bench}_* "$python" "$top"/lib/*.so 2>/dev/null || true; } |
     awk '/=> \// {print $3}' | sort -u |
     grep -vE '/(libc|libm|libdl|libpthread|librt|libresolv|libstdc\+\+|libgcc_s)\.so|/libcu|/libnccl|gnuradio-sar' |
     xargs -I{} cp -L {} "$top/lib/"

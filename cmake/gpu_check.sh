@@ -14,7 +14,7 @@ export GR_CONF_CONTROLPORT_ON=False GR_DONT_LOAD_PREFS=1 GR_CONF_LOG_LOG_FILE=st
 cuda=${CUDA_HOME:-/usr/local/cuda}
 ours=$top/lib:$cuda/lib64:$cuda/extras/CUPTI/lib64${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export SAR_REQUIRE_GPU=1 SAR_DATA=$top/data
-export SAR_SOURCE_DIR=$top HOME=${HOME:-/tmp}
+export SAR_SOURCE_DIR=$top HOME=${HOME:-/tmp} SOAPY_SDR_PLUGIN_PATH=$top/soapy
 py=$top/bin/python3
 failed=()
 with() { LD_LIBRARY_PATH=$ours "$@"; }
@@ -111,6 +111,13 @@ if want focus; then
             tail -n 4 "$results/$name.log"
         done
     done
+fi
+if want soak; then # the simulated radar at work, at the highest rate that holds; ./dev soak says what is judged
+    [ -z "${SAR_SOAK:-}" ] && SAR_SOAK="--find-rate --rate 25e6"
+    # shellcheck disable=SC2086
+    SAR_STEP_S=${SAR_SOAK_S:-200} step soak "$py" "$top/benchmarks/soak.py" --backend cuda \
+        --json "$results/soak.json" $SAR_SOAK
+    cat "$results/soak.log"
 fi
 echo
 if [ ${#failed[@]} -eq 0 ]; then

@@ -15,6 +15,7 @@
 #include "../core/errors.h"
 #include "../core/target_memory.h"
 #include "../polar_format_imager/polar_format_imager.h"
+#include "bench_host.h"
 #include <algorithm>
 #include <chrono>
 #include <cmath>
