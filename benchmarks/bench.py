@@ -125,10 +125,11 @@ def main(argv=None):
             rows.touch()
             commands = [["bench_range_doppler", device, *sizes]]
             commands += [["bench_fft"], ["bench_column_fft"]] if device == "cuda" else []
-            commands += [["bench_bp", device]]
+            commands += [["bench_bp", device], ["bench_flowgraph", device]]
             for c in commands:
-                if (programs / c[0]).exists():
-                    good &= run([str(programs / c[0]), *c[1:]], rows, a.verbose)
+                for program in (programs / c[0], a.build / "lib" / c[0]):
+                    if program.exists():
+                        good &= run([str(program), *c[1:]], rows, a.verbose)
             python = peer_python()
             if python:
                 good &= run([python, str(HERE / "peers.py"), device, *sizes], rows, a.verbose, peer_environment())

@@ -28,7 +28,7 @@ mkdir -p "$top"/{lib,bin,soapy,py/lib,py/site/gnuradio,tests,data,python/sar}
 cp -a "$build"/lib/libgnuradio-sar.so* "$top/lib/"
 cp -rL "$build/test_modules/gnuradio/sar" "$top/py/site/gnuradio/"
 cp "$root"/python/sar/{conftest.py,qa_*.py} "$top/tests/"
-cp "$root"/python/sar/gr_sar "$top/python/sar/"
+cp "$root"/python/sar/{gr_sar,doctor.py} "$top/python/sar/"
 cp -r "$root/docs" "$root/examples" "$root/benchmarks" "$top/"
 find "$build/kernels" "$build/lib" -maxdepth 1 \( -name 'qa_*_gpu' -o -name qa_device_ring -o -name 'bench_*' ! -name bench_rows ! -name 'bench_phase*' ! -name bench_chirp_z \) -type f -executable -exec cp {} "$top/tests/" \;
 cp "$root"/cmake/gpu_check.sh "$top/check"

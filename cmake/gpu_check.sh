@@ -62,11 +62,11 @@ if want sanitizer; then
         [qa_chirp_z_gpu]='equals_cpu/_1:equals_cpu/_4:equals_cpu/_20:equals_cpu_without_the_kernel/_1:there_and_back/_1'
         [qa_polar_format_imager_gpu]='bad_values:equals_cpu/_9'
         [qa_doppler_centroid_gpu]='points_equal_cpu/_0:bad_lines_equal_cpu:given_equals_cpu'
-        [qa_range_doppler_imager_gpu]='equals_cpu/_6:equals_cpu_with_every_option/_0:equals_cpu_with_every_option/_7:equals_cpu_with_every_option/_15:one_kernel_for_rows_equals_the_stages/_0:one_kernel_for_rows_equals_the_stages/_9:one_kernel_for_rows_equals_the_stages/_21:what_overflows_becomes_zeros'
+        [qa_range_doppler_imager_gpu]='equals_cpu/_6:equals_cpu_with_every_option/_0:equals_cpu_with_every_option/_7:equals_cpu_with_every_option/_15:one_kernel_for_rows_equals_the_stages/_0:one_kernel_for_rows_equals_the_stages/_9:one_kernel_for_rows_equals_the_stages/_21:what_overflows_becomes_zeros:frames_in_turn'
         [qa_stolt_gpu]='equals_cpu/_0:equals_cpu/_9:equals_cpu/_20:both_geometries:sixteen_bits:a_bad_row_is_zeroed_and_counted:another_centroid'
         [qa_chirp_scaling_gpu]='equals_cpu/_1:equals_cpu/_3:equals_cpu/_12:equals_cpu/_20:both_geometries:sixteen_bits:a_bad_row_is_zeroed_and_counted:another_centroid'
-        [qa_omega_k_imager_gpu]='equals_cpu/_6:equals_cpu/_7'
-        [qa_chirp_scaling_imager_gpu]='equals_cpu/_6:equals_cpu/_7'
+        [qa_omega_k_imager_gpu]='equals_cpu/_6:equals_cpu/_7:rows_of_each_length/_3:rows_of_each_length/_11:rows_of_each_length/_17:equals_cpu_with_every_option/_4'
+        [qa_chirp_scaling_imager_gpu]='equals_cpu/_6:equals_cpu/_7:rows_of_each_length/_3:rows_of_each_length/_11:rows_of_each_length/_18:equals_cpu_with_every_option/_2:other_centroids'
         [qa_device_ring]='plumbing_blocks_do_what_the_scheduler_cannot:both_kinds_of_ring_are_used:history:whole_frames:end_of_stream_in_mid_batch'
     )
     for t in ${SAR_SANITIZE:-"${!cases[@]}"}; do

@@ -26,7 +26,7 @@ from pathlib import Path
 
 TABLE = Path(__file__).resolve().parent.parent / "kernels" / "cuda" / "kernel_resources.json"
 # kernels whose numbers are kept; of all others only the stack is looked at
-HOT = re.compile(r"line_filter|fused_rcmc|fused_rows|column_|patch_kernel|tile_kernel")
+HOT = re.compile(r"line_filter|fused_rcmc|fused_rows|scaling_rows|stolt_rows|column_|patch_kernel|tile_kernel")
 # what tells the loop that computes
 FLOATS = re.compile(r"\b(FFMA|FMUL|FADD|HFMA2|FFMA2)\b")
 

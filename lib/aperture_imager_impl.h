@@ -116,7 +116,7 @@ protected:
         this->set_target(target);
         this->set_tag_propagation_policy(gr::block::TPP_DONT);
         this->set_min_output_buffer(
-            batch_buffer(this->output_signature()->sizeof_stream_item(0)));
+            batch_buffer(this->output_signature()->sizeof_stream_item(0), target));
     }
 
     //! Lines of \p samples on input 0, positions on the others.

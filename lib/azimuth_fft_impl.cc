@@ -89,7 +89,8 @@ azimuth_fft_impl::azimuth_fft_impl(const acquisition& acq,
     d_flow.set_frames(d_kernel->frame_in(), hop);
     set_target(target);
     set_tag_propagation_policy(TPP_DONT);
-    set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0)));
+    set_min_output_buffer(
+        batch_buffer(output_signature()->sizeof_stream_item(0), this->target()));
     d_logger->info("{:s}: frames of {:d} lines and {:d} rows of {:d} samples, {:d} from "
                    "one to the next, {:d} bytes, on {:s}",
                    directions.to_name(params.inverse),

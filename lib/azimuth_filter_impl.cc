@@ -74,7 +74,8 @@ azimuth_filter_impl::azimuth_filter_impl(const kernel::azimuth_filter_params& pa
     set_target(target);
     const range_doppler_frame& f = d_kernel->plan().frame();
     set_tag_propagation_policy(TPP_DONT);
-    set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0)));
+    set_min_output_buffer(
+        batch_buffer(output_signature()->sizeof_stream_item(0), this->target()));
     d_logger->info("frames of {:d} rows of {:d} cells to {:d} image rows, {:d} looks, "
                    "geometry {:s}, aperture {:d} of {:d} lines, {:d} bytes, on {:s}",
                    f.rows,

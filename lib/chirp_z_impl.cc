@@ -110,7 +110,8 @@ chirp_z_impl::chirp_z_impl(const kernel::chirp_z_params& params,
 {
     set_target(target);
     set_tag_propagation_policy(TPP_DONT);
-    set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0)));
+    set_min_output_buffer(
+        batch_buffer(output_signature()->sizeof_stream_item(0), this->target()));
     d_logger->info("lines of {:d} samples to {:d} {:s}, by transforms of {:d}, on {:s}",
                    params.samples_in,
                    params.samples_out,

@@ -19,6 +19,10 @@ gr::buffer_type stream_type(const compute_target& target)
     return target.space ? device_ring::type : gr::buffer_double_mapped::type;
 }
 
+namespace {
+constexpr std::size_t worthwhile_upload_ring = 16u << 20; // bytes
+}
+
 gr::buffer_type device_ring::type(gr::buftype<device_ring, device_ring>{});
 
 // ---- copies under way
@@ -168,6 +172,9 @@ gr::buffer_sptr device_ring::make_buffer(int nitems,
         refuse_fan_out(*link, *owner, nitems, sizeof_item);
     const bool written_on_host =
         link != owner || dynamic_cast<const writes_on_host*>(owner.get());
+    // host blocks do not know that they feed a GPU: an upload has to be worth its start
+    if (written_on_host && device_block->target().is_cuda())
+        nitems = std::max<int>(nitems, worthwhile_upload_ring / sizeof_item);
     return gr::buffer_sptr(new device_ring(nitems,
                                            sizeof_item,
                                            downstream_lcm_nitems,

@@ -66,7 +66,8 @@ doppler_centroid_impl::doppler_centroid_impl(const kernel::doppler_centroid_para
     set_target(target);
     set_tag_propagation_policy(TPP_DONT);
     message_port_register_out(centroid_port);
-    set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0)));
+    set_min_output_buffer(
+        batch_buffer(output_signature()->sizeof_stream_item(0), this->target()));
     d_logger->info("frames of {:d} lines of {:d} samples, centroid {:s}, on {:s}",
                    p.lines,
                    d_kernel->samples(),

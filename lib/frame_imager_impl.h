@@ -84,7 +84,7 @@ protected:
         d_image_rows = d_image.part_of(d_kernel->plan()).count;
         this->set_tag_propagation_policy(gr::block::TPP_DONT);
         this->set_min_output_buffer(
-            batch_buffer(this->output_signature()->sizeof_stream_item(0)));
+            batch_buffer(this->output_signature()->sizeof_stream_item(0), target));
         this->d_logger->info(
             "frames of {:d} lines of {:d} samples, {:d} from one to the next, to {:d} "
             "rows "

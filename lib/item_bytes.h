@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <gnuradio/sar/kernel/core/acquisition.h>
+#include <gnuradio/sar/kernel/core/backend.h>
 #include <gnuradio/sar/kernel/core/errors.h>
 #include <gnuradio/sar/kernel/core/line_storage.h>
 #include <limits>
@@ -50,6 +51,15 @@ inline int line_item(const acquisition& acq,
 inline int batch_buffer(int bytes, int most = 128)
 {
     return std::clamp((64 << 20) / bytes, 2, most);
+}
+
+//! The same for where a block runs. On a GPU a call of work() takes tens of microseconds,
+//! whatever it enqueues: half of a buffer is 16 MiB, so that chains of blocks are not
+//! held up by that.
+inline int batch_buffer(int bytes, const compute_target& target, int most = 128)
+{
+    return target.is_cuda() ? std::clamp((32 << 20) / bytes, 2, 4096)
+                            : batch_buffer(bytes, most);
 }
 
 //! Items a stream buffer should hold at least so that a copy of half of it is worth its

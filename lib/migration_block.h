@@ -87,8 +87,8 @@ protected:
         d_own_centroid = d_kernel->plan().centroid();
         this->set_target(target);
         this->set_tag_propagation_policy(gr::block::TPP_DONT);
-        this->set_min_output_buffer(
-            batch_buffer(this->output_signature()->sizeof_stream_item(0), 512));
+        this->set_min_output_buffer(batch_buffer(
+            this->output_signature()->sizeof_stream_item(0), this->target(), 512));
     }
 
     mutable std::mutex d_lock; // of the kernel

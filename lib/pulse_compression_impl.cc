@@ -66,7 +66,8 @@ pulse_compression_impl::pulse_compression_impl(const kernel::pulse_compression_p
                   p.oversampling),
         stream_type(target)));
     set_tag_propagation_policy(TPP_DONT);
-    set_min_output_buffer(batch_buffer(output_signature()->sizeof_stream_item(0)));
+    set_min_output_buffer(
+        batch_buffer(output_signature()->sizeof_stream_item(0), this->target()));
     d_logger->info("{:s} lines of {:d} samples to {:d}, on {:s}",
                    to_string(acq->wave),
                    d_kernel->samples_in(),

@@ -192,7 +192,7 @@ private:
     }
 
     cuda::cuda_space& d_space;
-    const cudaStream_t d_stream;
+    const cuda::compute_lane d_stream;
     cuda::device_buffer<cf32> d_frame;
     cuda::device_buffer<cf32> d_lines; // ring of lines, with overlap
     cuda::device_buffer<int> d_bad;    // a flag a line, 0 between calls

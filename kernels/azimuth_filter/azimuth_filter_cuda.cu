@@ -290,7 +290,7 @@ private:
     }
 
     cuda::cuda_space& d_space;
-    const cudaStream_t d_stream;
+    const cuda::compute_lane d_stream;
     cuda::device_buffer<cf32> d_frames;
     std::unique_ptr<column_fft> d_fft;
     cuda::device_buffer<int> d_bad; // a flag a row, 0 between calls

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 //
-// Times of the range-Doppler chain, stage by stage, and of the imager, on one target.
+// Times of the range-Doppler chain, stage by stage, and of the imagers, on one target.
 //
 //   bench_range_doppler [cpu | cuda] [imager] [SIZE ...]
 //
@@ -12,8 +12,10 @@
 
 #include "../azimuth_fft/azimuth_fft.h"
 #include "../azimuth_filter/azimuth_filter.h"
+#include "../chirp_scaling_imager/chirp_scaling_imager.h"
 #include "../core/errors.h"
 #include "../core/target_memory.h"
+#include "../omega_k_imager/omega_k_imager.h"
 #include "../pulse_compression/pulse_compression.h"
 #include "../range_doppler_imager/range_doppler_imager.h"
 #include "bench_host.h"
@@ -45,26 +47,53 @@ void fill(target_memory& m, std::size_t values, const compute_target& target)
     bench::idle(target);
 }
 
+using imager_maker =
+    std::function<std::unique_ptr<frame_imager>(const compute_target& target)>;
+
+//! The imagers of the Doppler domain, for one geometry.
+std::vector<std::pair<std::string, imager_maker>> imagers(const range_doppler_params& g)
+{
+    return {
+        { "range-Doppler",
+          [g](const compute_target& t) {
+              return range_doppler_imager::make(
+                  { g, {}, {}, migration_interpolation::exact, true, {} }, t);
+          } },
+        { "chirp scaling",
+          [g](const compute_target& t) {
+              return chirp_scaling_imager::make({ g, {}, {}, false }, t);
+          } },
+        { "omega-k",
+          [g](const compute_target& t) {
+              return omega_k_imager::make(
+                  { g, {}, {}, migration_interpolation::exact, {} }, t);
+          } },
+    };
+}
+
 //! Difference of the image \p out of raw lines \p in to that of the CPU, dB.
-double against_cpu(const range_doppler_imager_params& p,
+double against_cpu(const imager_maker& make,
                    const compute_target& target,
                    target_memory& in,
                    target_memory& out)
 {
-    const int size = p.geometry.lines;
-    const std::size_t values = static_cast<std::size_t>(size) * size;
-    std::vector<cf32> raw(values), got(values), truth(values);
+    const auto cpu = make(choose_target(backend::cpu));
+    const range_doppler_frame& f = cpu->plan().frame();
+    const std::size_t values = static_cast<std::size_t>(f.rows) * f.cols;
+    std::vector<cf32> raw(static_cast<std::size_t>(f.lines) * f.cols);
+    std::vector<cf32> got(values), truth(values);
     const auto read = [&](std::vector<cf32>& to, target_memory& from) {
-        target.space->copy(
-            to.data(), from.data(), values * sizeof(cf32), device_space::lane::download);
+        target.space->copy(to.data(),
+                           from.data(),
+                           to.size() * sizeof(cf32),
+                           device_space::lane::download);
     };
     read(raw, in);
     read(got, out);
     target.space->synchronize();
-    const auto cpu = range_doppler_imager::make(p, choose_target(backend::cpu));
-    cpu->take(raw.data(), 0, size);
-    cpu->form(size);
-    cpu->give(truth.data(), 0, size);
+    cpu->take(raw.data(), 0, f.lines);
+    cpu->form(f.lines);
+    cpu->give(truth.data(), 0, f.rows);
     double error = 0;
     double power = 0;
     for (std::size_t i = 0; i < values; ++i) {
@@ -72,6 +101,63 @@ double against_cpu(const range_doppler_imager_params& p,
         power += norm(truth[i]);
     }
     return 10 * std::log10(error / power);
+}
+
+//! Small frames, many of them: what the device takes for one while the host is ahead.
+void measure_small(const compute_target& target, int lines, int samples, int fft_length)
+{
+    constexpr int frames = 100;
+    const acquisition acq = bench::airborne(samples);
+    const std::string size = std::to_string(lines) + " x " + std::to_string(samples) +
+                             ", transforms of " + std::to_string(fft_length);
+    std::printf(
+        "%s on %s, %d in a row\n", size.c_str(), target.description.c_str(), frames);
+    for (const auto& [name, make] : imagers({ acq, 1, lines, fft_length })) {
+        const auto s = make(target);
+        const range_doppler_frame& f = s->plan().frame();
+        target_memory in(static_cast<std::size_t>(lines) * samples, target);
+        target_memory out(static_cast<std::size_t>(f.rows) * f.cols, target);
+        fill(in, static_cast<std::size_t>(lines) * samples, target);
+        const auto whole = [&] {
+            s->take(in.data(), 0, lines);
+            s->form(lines);
+            s->give(out.data(), 0, f.rows);
+            s->next(0);
+        };
+        whole();
+        const double ms = bench::median_ms(target,
+                                           5,
+                                           [&] {
+                                               for (int i = 0; i < frames; ++i)
+                                                   whole();
+                                           }) /
+                          frames;
+        const double forming = bench::median_ms(target,
+                                                5,
+                                                [&] {
+                                                    for (int i = 0; i < frames; ++i) {
+                                                        s->form(lines);
+                                                        s->next(0);
+                                                    }
+                                                }) /
+                               frames;
+        whole();
+        bench::bench_row row{
+            name, size, "gr-sar", target.is_cuda() ? "cuda" : "cpu", ms
+        };
+        if (target.is_cuda())
+            row.error_db = against_cpu(make, target, in, out);
+        if (row.error_db > -95)
+            row.ms = 0;
+        std::printf("  %-16s %d rows %9.4f ms, of it forming %9.4f ms%s, error %.0f dB\n",
+                    name.c_str(),
+                    f.rows,
+                    row.ms,
+                    forming,
+                    s->one_pass() ? ", 1 pass for rows" : "",
+                    row.error_db);
+        bench::put_row(row);
+    }
 }
 
 void measure(const compute_target& target, int size, bool with_stages)
@@ -171,35 +257,42 @@ void measure(const compute_target& target, int size, bool with_stages)
     fill(a, values, target);
     range_doppler_imager_params p = { geometry, {}, {}, migration_interpolation::exact,
                                       true,     {} };
-    {
-        const auto s = range_doppler_imager::make(p, target);
+    for (const auto& [name, make] : imagers(geometry)) {
+        const auto s = make(target);
         const double whole = time([&] {
             batches([&](int r, int n) { s->take(at(a, r), r, n); });
             s->form(size);
             batches([&](int r, int n) { s->give(at(b, r), r, n); });
             s->next(0);
         });
-        bench::bench_row row{ "range-Doppler",
+        bench::bench_row row{ name,
                               std::to_string(size) + " x " + std::to_string(size),
                               "gr-sar",
                               target.is_cuda() ? "cuda" : "cpu",
                               whole };
         if (target.is_cuda() && size <= 4096) { // the CPU takes seconds for more
-            row.error_db = against_cpu(p, target, a, b);
+            row.error_db = against_cpu(make, target, a, b);
             if (!(row.error_db < -95))
                 row.ms = 0;
         }
         if (row.ms > 0)
-            print("range_doppler_imager", whole, s->bytes());
+            print((name + " imager").c_str(), whole, s->bytes());
         else
-            std::printf("  range_doppler_imager   %.1f dB from the CPU's: no time\n",
+            std::printf("  %s imager   %.1f dB from the CPU's: no time\n",
+                        name.c_str(),
                         row.error_db);
         bench::put_row(row);
-        if (target.is_cuda()) {
+        const double form = time([&] {
+            s->form(size);
+            s->next(0);
+        });
+        print(s->one_pass() ? "  of it forming, 1 pass" : "  of it forming", form, 0);
+        if (target.is_cuda() && s->one_pass()) {
             std::size_t free_after = 0;
             target.space->memory(free_after, total);
-            print(
-                "device memory in use", 0, static_cast<double>(free_before - free_after));
+            print("  device memory in use",
+                  0,
+                  static_cast<double>(free_before - free_after));
         }
     }
     for (const auto how : { migration_interpolation::exact,
@@ -237,6 +330,8 @@ int main(int argc, char* argv[])
                 size >= 16 && size <= 32768, "SIZE is ", size, "; expected 16 to 32768");
             measure(target, size, with_stages);
         }
+        for (const int fft_length : { 1200, 1280 })
+            measure_small(target, 1200, 800, fft_length);
         return 0;
     } catch (const std::exception& e) {
         std::fprintf(stderr, "bench_range_doppler: %s\n", e.what());

@@ -75,6 +75,11 @@ public:
 
     const chirp_scaling_bounds& bounds() const { return d_bounds; }
 
+    const scaling::shape& shape() const { return d_shape; }
+    //! Matched filter with the window, over the fft_length() bins, with what the
+    //! transforms are scaled by.
+    const std::vector<cf32>& filter() const { return d_filter; }
+
 protected:
     explicit chirp_scaling(const chirp_scaling_params& params);
 

@@ -135,6 +135,77 @@ SAR_HD cf32 residual_factor(const shape& s, const row& r, int n)
     return unit_phasor(fractional_cycles(residual_cycles(s, r, n)));
 }
 
+/*!
+ * \brief The phases of a row as polynomials, in cycles: over samples n (scaling), bins k
+ * counted from -length / 2 on (filter), cells n (residual).
+ *
+ * Samples, bins and cells are whole numbers, so whole cycles of the terms of order 0 and
+ * 1 are left out: what remains is small enough to be counted in 2^-32 of a cycle.
+ */
+struct row_phases {
+    double scaling[3];
+    double filter[6];
+    double residual[3];
+    double gain;
+};
+
+SAR_HD double without_whole_cycles(double cycles) { return cycles - rint(cycles); }
+
+SAR_HD row_phases phases_of(const shape& s, const row& r)
+{
+    const double a = 0.5 * r.rate * (s.reference_factor / r.factor - 1);
+    const double t0 = s.first_s - 2 * s.reference_m / (speed_of_light * r.factor);
+    const double ts = 1 / s.sampling_hz;
+    const double hz = s.sampling_hz / s.length;
+    const double x = hz / s.carrier_hz;
+    const double bulk =
+        2 * s.reference_m / speed_of_light * (1 / r.factor - 1 / s.reference_factor);
+    const double b = -2 * r.rate * (1 - r.factor / s.reference_factor);
+    const double first = (s.cell_first_m - s.reference_m) / (r.factor * speed_of_light);
+    const double step = s.cell_m / (r.factor * speed_of_light);
+    row_phases p;
+    p.scaling[0] = without_whole_cycles(a * t0 * t0);
+    p.scaling[1] = without_whole_cycles(2 * a * t0 * ts);
+    p.scaling[2] = a * ts * ts;
+    p.filter[0] = 0;
+    p.filter[1] = without_whole_cycles(hz * (bulk + s.shift_s));
+    p.filter[2] =
+        0.5 * hz * hz * (r.factor / (r.rate * s.reference_factor) - 1 / s.chirp_rate);
+    p.filter[3] = x * x * x * r.src.c3;
+    p.filter[4] = x * x * x * x * r.src.c4;
+    p.filter[5] = x * x * x * x * x * r.src.c5;
+    p.residual[0] = without_whole_cycles(b * first * first);
+    p.residual[1] = without_whole_cycles(2 * b * first * step);
+    p.residual[2] = b * step * step;
+    p.gain = gain(s, r);
+    return p;
+}
+
+//! c[0] + c[1] x + .. + c[N - 1] x^(N - 1)
+template <int N>
+SAR_HD double polynomial(const double (&c)[N], double x)
+{
+    double v = c[N - 1];
+    for (int i = N - 2; i >= 0; --i)
+        v = fma(v, x, c[i]);
+    return v;
+}
+
+//! The most that the phases of a row count, cycles.
+SAR_HD double largest_cycles(const shape& s, const row_phases& p)
+{
+    const double n = s.samples > s.cols ? s.samples : s.cols;
+    const double k = s.length / 2;
+    const double by_sample = n * (fabs(p.scaling[1]) + n * fabs(p.scaling[2]));
+    const double by_cell = n * (fabs(p.residual[1]) + n * fabs(p.residual[2]));
+    const double by_bin =
+        k *
+        (fabs(p.filter[1]) +
+         k * (fabs(p.filter[2]) +
+              k * (fabs(p.filter[3]) + k * (fabs(p.filter[4]) + k * fabs(p.filter[5])))));
+    return 1 + fmax(by_sample, fmax(by_cell, by_bin));
+}
+
 } // namespace scaling
 } // namespace kernel
 } // namespace sar

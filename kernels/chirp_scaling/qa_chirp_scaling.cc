@@ -318,3 +318,44 @@ BOOST_AUTO_TEST_CASE(bad_rows_storage_and_another_centroid)
     k->process(in.data(), y.data(), 9, 1);
     BOOST_TEST(difference_db(to_cd(x), to_cd(y)) < -200);
 }
+
+// The phases of a row as polynomials are those of the functions, whole cycles aside.
+BOOST_DATA_TEST_CASE(polynomials_are_the_phases,
+                     data::make({ 0.0, 7.0, -20.0 }) *
+                         data::make({ image_geometry::zero_doppler,
+                                      image_geometry::centroid }),
+                     squint_degrees,
+                     geometry)
+{
+    namespace scaling = gr::sar::kernel::scaling;
+    const auto s =
+        chirp_scaling::make(params_for(chirped(1500, squint_degrees), geometry), cpu);
+    const scaling::shape& shape = s->shape();
+    const gr::sar::range_doppler_frame& f = s->plan().frame();
+    const auto differ = [](double a, double b) {
+        return std::abs(a - b - std::rint(a - b));
+    };
+    double worst = 0;
+    for (int k = 0; k < f.rows; ++k) {
+        const scaling::row row = scaling::row_of(f, shape, k);
+        const scaling::row_phases p = scaling::phases_of(shape, row);
+        BOOST_TEST(p.gain == scaling::gain(shape, row));
+        double most = 0;
+        const auto look = [&](double polynomial, double function) {
+            worst = std::max(worst, differ(polynomial, function));
+            most = std::max(most, std::abs(polynomial));
+        };
+        for (int n = 0; n < shape.cols; n += 7) {
+            look(scaling::polynomial(p.scaling, n),
+                 scaling::scaling_cycles(shape, row, n));
+            look(scaling::polynomial(p.residual, n),
+                 scaling::residual_cycles(shape, row, n));
+        }
+        for (int n = -shape.length / 2; n < shape.length / 2; n += 7)
+            look(scaling::polynomial(p.filter, n),
+                 scaling::filter_cycles(
+                     shape, row, n * (shape.sampling_hz / shape.length)));
+        BOOST_REQUIRE(most <= scaling::largest_cycles(shape, p));
+    }
+    BOOST_TEST(worst < 1e-7);
+}

@@ -212,7 +212,7 @@ private:
     }
 
     cuda::cuda_space& d_space;
-    const cudaStream_t d_stream;
+    const cuda::compute_lane d_stream;
     int d_length = 0;
     cuda::device_buffer<unsigned long long> d_dev_bad_lines;
     std::unique_ptr<cuda::line_filter> d_fused; // null: by cuFFT, with what follows

@@ -5,6 +5,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -22,6 +23,12 @@ struct ring_memory {
     std::byte* base = nullptr;
     std::size_t bytes = 0;
     bool aliased = false;
+};
+
+//! Work that is enqueued again and again by one call.
+struct recorded_work {
+    virtual ~recorded_work() = default;
+    virtual void enqueue() = 0;
 };
 
 //! A point in the order of work of a device_space, to wait for.
@@ -72,6 +79,20 @@ public:
     virtual void wait(lane l, device_event& e) = 0;
     //! Let the calling thread wait for an event.
     virtual void host_wait(device_event& e) = 0;
+    /*!
+     * \brief What \p enqueue puts on the compute lane, to be put there again by one call
+     * (a CUDA graph); null where a device has no such thing.
+     *
+     * \p enqueue runs once, in the calling thread, and what it enqueues does not run
+     * then. It must not allocate or wait; memory that it names has to stay, and values
+     * that it passes to kernels stay as they are now.
+     */
+    virtual std::unique_ptr<recorded_work>
+    record_work(const std::function<void()>& enqueue)
+    {
+        (void)enqueue;
+        return nullptr;
+    }
     //! Wait until all lanes are idle.
     virtual void synchronize() = 0;
 

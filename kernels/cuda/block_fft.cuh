@@ -148,6 +148,23 @@ bool block_fits(Kernel kernel, int threads, int shared_bytes)
            threads <= f.maxThreadsPerBlock;
 }
 
+//! Blocks of \p kernel that the current device works on at a time; allows it that much
+//! shared memory.
+template <typename Kernel>
+int blocks_at_a_time(Kernel kernel, int threads, int shared_bytes)
+{
+    int device = 0;
+    int processors = 0;
+    int blocks = 0;
+    SAR_CUDA(cudaFuncSetAttribute(
+        kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
+    SAR_CUDA(cudaGetDevice(&device));
+    SAR_CUDA(cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
+    SAR_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+        &blocks, kernel, threads, shared_bytes));
+    return processors * blocks;
+}
+
 } // namespace cuda
 } // namespace sar
 } // namespace gr

@@ -118,7 +118,7 @@ private:
     const int d_cols;
     const int d_pitch;
     cuda::cuda_space& d_space;
-    const cudaStream_t d_stream;
+    const cuda::compute_lane d_stream;
     std::unique_ptr<cuda::column_plan> d_whole;
     std::unique_ptr<cuda::column_plan> d_rest;
 };

@@ -220,7 +220,56 @@ struct cuda_event final : device_event {
     event e;
 };
 
+//! A graph that can be launched.
+class cuda_graph final : public recorded_work
+{
+public:
+    cuda_graph(int device, cudaStream_t lane, const std::function<void()>& enqueue)
+        : d_device(device), d_lane(lane)
+    {
+        const device_guard guard(device);
+        const stream apart; // other threads go on with the lane
+        cudaGraph_t graph = nullptr;
+        SAR_CUDA(cudaStreamBeginCapture(apart.get(), cudaStreamCaptureModeThreadLocal));
+        recording_stream() = apart.get();
+        try {
+            enqueue();
+        } catch (...) {
+            recording_stream() = nullptr;
+            cudaStreamEndCapture(apart.get(), &graph);
+            cudaGraphDestroy(graph);
+            cudaGetLastError();
+            throw;
+        }
+        recording_stream() = nullptr;
+        SAR_CUDA(cudaStreamEndCapture(apart.get(), &graph));
+        const cudaError_t made = cudaGraphInstantiate(&d_graph, graph, 0);
+        cudaGraphDestroy(graph);
+        check(made, "cudaGraphInstantiate");
+    }
+    ~cuda_graph() override { cudaGraphExecDestroy(d_graph); }
+    cuda_graph(const cuda_graph&) = delete;
+    cuda_graph& operator=(const cuda_graph&) = delete;
+
+    void enqueue() override
+    {
+        const device_guard guard(d_device);
+        SAR_CUDA(cudaGraphLaunch(d_graph, d_lane));
+    }
+
+private:
+    const int d_device;
+    const cudaStream_t d_lane;
+    cudaGraphExec_t d_graph = nullptr;
+};
+
 } // namespace
+
+cudaStream_t& recording_stream()
+{
+    thread_local cudaStream_t stream = nullptr;
+    return stream;
+}
 
 cuda_space::cuda_space(int index) : d_index(index)
 {
@@ -257,6 +306,12 @@ void cuda_space::copy(void* to, const void* from, std::size_t bytes, lane l)
     ++(l == lane::upload     ? stats().uploads
        : l == lane::download ? stats().downloads
                              : stats().device_copies);
+}
+
+std::unique_ptr<recorded_work>
+cuda_space::record_work(const std::function<void()>& enqueue)
+{
+    return std::make_unique<cuda_graph>(d_index, stream_of(lane::compute), enqueue);
 }
 
 std::unique_ptr<device_event> cuda_space::make_event()

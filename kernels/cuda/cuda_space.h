@@ -34,8 +34,11 @@ public:
     void memory(std::size_t& free_bytes, std::size_t& total_bytes) override;
 
     cudaStream_t stream_of(lane l) const { return d_lanes[static_cast<int>(l)].get(); }
+    std::unique_ptr<recorded_work>
+    record_work(const std::function<void()>& enqueue) override;
+
     //! The one stream that all compute blocks of this device enqueue on.
-    cudaStream_t compute_stream() const { return stream_of(lane::compute); }
+    compute_lane compute_stream() const { return stream_of(lane::compute); }
 
 private:
     const int d_index;

@@ -185,17 +185,7 @@ public:
             d_after =
                 upload(std::vector<cf32>(factors.after, factors.after + samples_out));
         }
-        SAR_CUDA(cudaFuncSetAttribute(
-            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-        int device = 0;
-        int processors = 0;
-        int blocks = 0;
-        SAR_CUDA(cudaGetDevice(&device));
-        SAR_CUDA(
-            cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-        SAR_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            &blocks, kernel, threads, shared_bytes));
-        d_ahead = processors * blocks * Lines;
+        d_ahead = Lines * blocks_at_a_time(kernel, threads, shared_bytes);
     }
 
     void run(const cf32* in,

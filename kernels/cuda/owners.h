@@ -120,20 +120,66 @@ private:
     std::size_t d_size = 0;
 };
 
+//! Where this thread records what it would enqueue; null: nowhere. cuda_space.cc.
+cudaStream_t& recording_stream();
+
+//! The stream that a stage enqueues on, but for a thread that records.
+class compute_lane
+{
+public:
+    compute_lane(cudaStream_t stream) : d_stream(stream) {}
+    operator cudaStream_t() const
+    {
+        const cudaStream_t recording = recording_stream();
+        return recording ? recording : d_stream;
+    }
+
+private:
+    cudaStream_t d_stream;
+};
+
+//! A cuFFT plan on a lane.
+class plan_on_lane
+{
+public:
+    explicit plan_on_lane(compute_lane lane) : d_lane(lane)
+    {
+        SAR_CUDA(cufftCreate(&d_plan));
+    }
+    ~plan_on_lane() { cufftDestroy(d_plan); }
+    plan_on_lane(const plan_on_lane&) = delete;
+    plan_on_lane& operator=(const plan_on_lane&) = delete;
+
+    cufftHandle get() const { return d_plan; }
+
+    void execute(cufftComplex* in, cufftComplex* out, int direction) const
+    {
+        const cudaStream_t stream = d_lane;
+        if (stream != d_stream)
+            SAR_CUDA(cufftSetStream(d_plan, stream));
+        d_stream = stream;
+        SAR_CUDA(cufftExecC2C(d_plan, in, out, direction));
+    }
+
+private:
+    const compute_lane d_lane;
+    cufftHandle d_plan = 0;
+    mutable cudaStream_t d_stream = nullptr; // that the plan is set to: the default one
+};
+
 //! Batched 1-D complex FFT of contiguous lines, bound to a stream. One plan belongs to
 //! one stage object: it is never shared between threads or devices.
 class fft_plan
 {
 public:
     //! \p pitch from line to line, samples; 0: the length
-    fft_plan(int length, int batch, cudaStream_t s, int pitch = 0)
-        : d_length(length), d_batch(batch)
+    fft_plan(int length, int batch, compute_lane lane, int pitch = 0)
+        : d_plan(lane), d_length(length), d_batch(batch)
     {
-        SAR_CUDA(cufftCreate(&d_plan));
         std::size_t workspace = 0;
         int n = length;
         int* const embedded = pitch ? &n : nullptr; // null: pitch is not looked at
-        const cufftResult made = cufftMakePlanMany(d_plan,
+        const cufftResult made = cufftMakePlanMany(d_plan.get(),
                                                    1,
                                                    &n,
                                                    embedded,
@@ -146,7 +192,6 @@ public:
                                                    batch,
                                                    &workspace);
         if (made != CUFFT_SUCCESS) {
-            cufftDestroy(d_plan);
             std::size_t free_bytes = 0;
             std::size_t total_bytes = 0;
             cudaMemGetInfo(&free_bytes, &total_bytes);
@@ -164,15 +209,7 @@ public:
                                               total_bytes,
                                               " free"));
         }
-        const cufftResult set = cufftSetStream(d_plan, s);
-        if (set != CUFFT_SUCCESS) {
-            cufftDestroy(d_plan);
-            check(set, "cufftSetStream");
-        }
     }
-    ~fft_plan() { cufftDestroy(d_plan); }
-    fft_plan(const fft_plan&) = delete;
-    fft_plan& operator=(const fft_plan&) = delete;
 
     //! CUFFT_FORWARD: exp(-j), CUFFT_INVERSE: exp(+j), both unscaled; always the whole
     //! batch. in == out is allowed.
@@ -180,16 +217,15 @@ public:
     void execute(Complex* in, Complex* out, int direction) const
     {
         static_assert(sizeof(Complex) == sizeof(cufftComplex));
-        SAR_CUDA(cufftExecC2C(d_plan,
-                              reinterpret_cast<cufftComplex*>(in),
-                              reinterpret_cast<cufftComplex*>(out),
-                              direction));
+        d_plan.execute(reinterpret_cast<cufftComplex*>(in),
+                       reinterpret_cast<cufftComplex*>(out),
+                       direction);
     }
     int length() const { return d_length; }
     int batch() const { return d_batch; }
 
 private:
-    cufftHandle d_plan = 0;
+    plan_on_lane d_plan;
     int d_length;
     int d_batch;
 };
@@ -198,40 +234,31 @@ private:
 class column_plan
 {
 public:
-    column_plan(int rows, int pitch, int batch, cudaStream_t s) : d_batch(batch)
+    column_plan(int rows, int pitch, int batch, compute_lane lane)
+        : d_plan(lane), d_batch(batch)
     {
-        SAR_CUDA(cufftCreate(&d_plan));
-        try {
-            long long n = rows;
-            const cufftResult made = cufftMakePlanMany64(
-                d_plan, 1, &n, &n, pitch, 1, &n, pitch, 1, CUFFT_C2C, batch, &d_bytes);
-            if (made != CUFFT_SUCCESS) {
-                std::size_t free_bytes = 0;
-                std::size_t total_bytes = 0;
-                cudaMemGetInfo(&free_bytes, &total_bytes);
-                throw std::runtime_error(sentence("cuFFT cannot plan ",
-                                                  batch,
-                                                  " columns of ",
-                                                  rows,
-                                                  " rows: code ",
-                                                  static_cast<int>(made),
-                                                  ", workspace ",
-                                                  d_bytes,
-                                                  " bytes, ",
-                                                  free_bytes,
-                                                  " of ",
-                                                  total_bytes,
-                                                  " free"));
-            }
-            SAR_CUDA(cufftSetStream(d_plan, s));
-        } catch (...) {
-            cufftDestroy(d_plan);
-            throw;
+        long long n = rows;
+        const cufftResult made = cufftMakePlanMany64(
+            d_plan.get(), 1, &n, &n, pitch, 1, &n, pitch, 1, CUFFT_C2C, batch, &d_bytes);
+        if (made != CUFFT_SUCCESS) {
+            std::size_t free_bytes = 0;
+            std::size_t total_bytes = 0;
+            cudaMemGetInfo(&free_bytes, &total_bytes);
+            throw std::runtime_error(sentence("cuFFT cannot plan ",
+                                              batch,
+                                              " columns of ",
+                                              rows,
+                                              " rows: code ",
+                                              static_cast<int>(made),
+                                              ", workspace ",
+                                              d_bytes,
+                                              " bytes, ",
+                                              free_bytes,
+                                              " of ",
+                                              total_bytes,
+                                              " free"));
         }
     }
-    ~column_plan() { cufftDestroy(d_plan); }
-    column_plan(const column_plan&) = delete;
-    column_plan& operator=(const column_plan&) = delete;
 
     //! Bytes of workspace such a plan would take.
     static std::size_t workspace(int rows, int pitch, int batch)
@@ -252,13 +279,13 @@ public:
     {
         static_assert(sizeof(Complex) == sizeof(cufftComplex));
         cufftComplex* p = reinterpret_cast<cufftComplex*>(corner);
-        SAR_CUDA(cufftExecC2C(d_plan, p, p, direction));
+        d_plan.execute(p, p, direction);
     }
     int batch() const { return d_batch; }
     std::size_t bytes() const { return d_bytes; } //!< of the workspace
 
 private:
-    cufftHandle d_plan = 0;
+    plan_on_lane d_plan;
     int d_batch;
     std::size_t d_bytes = 0;
 };

@@ -119,7 +119,7 @@ private:
     int blocks() const { return (cols_out() + block_threads - 1) / block_threads; }
 
     cuda::cuda_space& d_space;
-    const cudaStream_t d_stream;
+    const cuda::compute_lane d_stream;
     cuda::device_buffer<double> d_dev_kept;
     cuda::device_buffer<unsigned long long> d_dev_bad_pixels;
 };

@@ -451,7 +451,7 @@ private:
     }
 
     cuda::cuda_space& d_space;
-    const cudaStream_t d_stream;
+    const cuda::compute_lane d_stream;
     cuda::device_buffer<cf32> d_frame; // [lines][samples]
     cuda::device_buffer<int> d_bad;    // lines that are not finite
     cuda::device_buffer<unsigned long long> d_bad_lines;

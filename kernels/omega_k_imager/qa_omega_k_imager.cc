@@ -5,6 +5,7 @@
 
 #include "../range_doppler_imager/qa_imager_scene.h"
 #include "omega_k_imager.h"
+#include "stolt_polynomials.h"
 #include <cmath>
 
 using namespace gr::sar;
@@ -85,4 +86,50 @@ BOOST_AUTO_TEST_CASE(another_centroid)
     BOOST_TEST(difference_db(form_image(*s, raw, 200), form(params_of(given), raw)) <
                -110);
     BOOST_CHECK_THROW(s->set_centroid({ 1e9 }), std::invalid_argument);
+}
+
+// What a GPU takes in place of square roots: 0.1 m in range and along the track from a
+// beam of 30 degrees, and what bends more.
+BOOST_DATA_TEST_CASE(polynomials_are_the_functions,
+                     data::make({ 0.0, 0.2, -0.5 }) * data::make({ 9.6e9, 3e9 }),
+                     sine_of_squint,
+                     carrier_hz)
+{
+    imager_scene scene(2000, 300, 0.0, "pulsed");
+    scene.fields.carrier_hz = carrier_hz;
+    scene.fields.sample_rate_hz = 1.6e9;
+    scene.fields.chirp_rate_hz_per_s = 1.5e15;
+    scene.fields.prf_hz = 4 * 60 * 0.26 * carrier_hz / speed_of_light;
+    scene.fields.doppler_centroid_hz =
+        2 * 60 * sine_of_squint * carrier_hz / speed_of_light;
+    const auto s = stolt::make({ { acquisition(scene.fields), 2, 300 } }, cpu);
+    const stolt_map::shape& shape = s->shape();
+    const range_doppler_frame& f = s->plan().frame();
+    double phase = 0;
+    double place = 0;
+    double weight = 0;
+    for (int k = 0; k < f.rows; k += 5) {
+        const stolt_map::row r = stolt_map::row_of(f, k);
+        BOOST_REQUIRE(stolt_map::all_propagate(shape, r));
+        const stolt_map::row_polynomials p = stolt_map::polynomials_of(shape, r);
+        for (int i = -shape.length; i < shape.length; i += 13)
+            phase = std::max(
+                phase,
+                std::abs(stolt_map::polynomial(p.reference, 1.0 * i / shape.length) -
+                         stolt_map::reference_cycles(shape, r, i)));
+        for (int i = -shape.length / 2; i < shape.length / 2; i += 7) {
+            const double x = 2.0 * i / shape.length;
+            place = std::max(place,
+                             std::abs(stolt_map::position_by(p, x) -
+                                      stolt_map::position(shape, r, i)));
+            const float w = stolt_map::weight(shape, r, i);
+            weight = std::max<double>(
+                weight,
+                std::abs(stolt_map::polynomial(p.weight, static_cast<float>(x)) / w - 1));
+        }
+    }
+    BOOST_TEST_MESSAGE(phase << " cycles, " << place << " bins, " << weight);
+    BOOST_TEST(phase < (carrier_hz > 9e9 ? 1e-6 : 1e-3));
+    BOOST_TEST(place < (carrier_hz > 9e9 ? 1e-5 : 1e-3));
+    BOOST_TEST(weight < (carrier_hz > 9e9 ? 1e-6 : 1e-4));
 }

@@ -204,7 +204,7 @@ private:
 
     const compute_target d_target;
     cuda::cuda_space& d_space;
-    const cudaStream_t d_stream;
+    const cuda::compute_lane d_stream;
     cuda::device_buffer<pfa::ray> d_rays;
     cuda::device_buffer<pfa::turn> d_turns;
     cuda::device_buffer<double> d_slopes;

@@ -274,7 +274,7 @@ private:
     }
 
     cuda::cuda_space& d_space;
-    const cudaStream_t d_stream;
+    const cuda::compute_lane d_stream;
     cuda::device_buffer<cf32> d_dev_filter;
     cuda::device_buffer<cf32> d_dev_deskew;
     cuda::device_buffer<unsigned long long> d_dev_bad_lines;

@@ -104,7 +104,7 @@ private:
     const pulse_compression* const d_compression; // null: none, or not in a kernel
     const tap_polynomials d_taps;
     cuda::cuda_space& d_space;
-    const cudaStream_t d_stream;
+    const cuda::compute_lane d_stream;
     bool d_serves = false;
     bool d_compresses = false;
     int d_made_for = -1; // length of rcmc

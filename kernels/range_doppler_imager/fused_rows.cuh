@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
 #pragma once
 
-#include "../azimuth_filter/azimuth_filter_math.h"
+#include "../azimuth_filter/azimuth_frames.cuh"
 #include "../cuda/block_fft.cuh"
+#include "../cuda/quick_phasor.cuh"
 #include "../rcmc/rcmc_math.h"
-#include "tap_polynomials.h"
+#include "tap_weights.cuh"
 #include <memory>
 
 namespace gr {
@@ -27,17 +28,6 @@ struct fused_rows_arguments {
     int ahead; //!< rows from one to that which is fetched into the cache with it; 0: none
 };
 
-//! exp(+j 2 pi x) of a phase in units of 2^-32 cycle: 1e-6 off at most.
-__device__ __forceinline__ cf32 quick_phasor(int x)
-{
-    const float radians = static_cast<float>(x) * 1.46291807927e-9f; // 2 pi / 2^32
-    return { __cosf(radians), __sinf(radians) };
-}
-
-//! Added to a number of cycles below 2^19: the lower half of the sum is its fraction in
-//! units of 2^-32.
-constexpr double fraction_of_cycles = 1.5 * (1 << 20);
-
 //! SRC phase as a polynomial in the number of the bin.
 struct bin_phase {
     double c2, c3, c4, c5;
@@ -46,7 +36,7 @@ struct bin_phase {
     __device__ __forceinline__ cf32 factor(double k) const
     {
         const double rest = fma(k, fma(k, fma(k, c5, c4), c3), c2);
-        return quick_phasor(__double2loint(fma(k * k, rest, fraction_of_cycles)));
+        return cuda::quick_phasor(fma(k * k, rest, cuda::fraction_of_cycles));
     }
 };
 
@@ -66,56 +56,6 @@ enum class row_grid {
     fine,           //!< two points a sample, all of them in shared memory
     fine_in_halves, //!< first those on samples, then those between them: half the memory
 };
-
-//! Tap k and its mirror image are the sum and the difference of these.
-struct tap_halves {
-    float sum;
-    float difference; //!< over the distance from the middle
-};
-
-template <int K>
-__device__ __forceinline__ tap_halves halves_of_tap(const tap_polynomials& taps,
-                                                    float square)
-{
-    constexpr int top = tap_polynomials::terms - 1;
-    tap_halves h = { taps.even[K][top], taps.odd[K][top] };
-    cuda::static_for<top>([&](auto i) {
-        constexpr int term = top - 1 - i();
-        h = { cuda::fused(h.sum, square, taps.even[K][term]),
-              cuda::fused(h.difference, square, taps.odd[K][term]) };
-    });
-    return h;
-}
-
-__device__ __forceinline__ cf32 plus(cf32 sum, float weight, cf32 v)
-{
-    return { cuda::fused(weight, v.re, sum.re), cuda::fused(weight, v.im, sum.im) };
-}
-
-/*!
- * \brief Value of 2 Pairs taps, of which sample(i) gives the i-th sample.
- *
- * \param from_middle  position between the two samples in the middle, -1/2 .. 1/2
- */
-template <int Pairs, typename Sample>
-__device__ __forceinline__ cf32 weigh(const tap_polynomials& taps,
-                                      float from_middle,
-                                      Sample&& sample)
-{
-    const float square = from_middle * from_middle;
-    cf32 before = { 0, 0 };
-    cf32 behind = { 0, 0 };
-    cuda::static_for<Pairs>([&](auto k) {
-        const tap_halves h = halves_of_tap<k()>(taps, square);
-        before = plus(before,
-                      cuda::fused(from_middle, h.difference, h.sum),
-                      sample(cuda::int_constant<k()>{}));
-        behind = plus(behind,
-                      cuda::fused(-from_middle, h.difference, h.sum),
-                      sample(cuda::int_constant<2 * Pairs - 1 - k()>{}));
-    });
-    return before + behind;
-}
 
 /*!
  * \brief What the even points of a grid (Parity 0), or the odd ones, have of such a
@@ -146,24 +86,6 @@ weigh_half(const tap_polynomials& taps, float from_middle, const cf32* line, int
                    from[at * step]);
     });
     return sum;
-}
-
-//! Has row \p k a weight in any look?
-__device__ __forceinline__ bool is_wanted(const azimuth_filter_tables& t, int k)
-{
-    bool wanted = false;
-    for (int l = 0; l < t.looks; ++l)
-        wanted |= t.row_weights[static_cast<size_t>(l) * t.frame.rows + k] != 0.0f;
-    return wanted;
-}
-
-//! f(where row k begins) for the frame of each look.
-template <typename F>
-__device__ __forceinline__ void for_frames(const fused_rows_arguments& a, int k, F&& f)
-{
-    const range_doppler_frame& frame = a.azimuth.frame;
-    for (int l = 0; l < a.azimuth.looks; ++l)
-        f(a.frames + (static_cast<size_t>(l) * frame.rows + k) * frame.cols);
 }
 
 //! Where a row reads its lines.
@@ -220,13 +142,7 @@ make_cells(const fused_rows_arguments& a, row_lines line, rcm::row row, int k, i
             }
             v = v + out[n];
         } else if constexpr (Grid == row_grid::fine) {
-            // taps are in turn for a point of either parity
-            const bool behind = begin & 1;
-            const cf32* const own = (behind ? line.odd : line.even) + (begin >> 1);
-            const cf32* const other = (behind ? line.even + 1 : line.odd) + (begin >> 1);
-            v = weigh<Pairs>(a.taps, from_middle, [&](auto i) {
-                return (i() % 2 ? other : own)[i() / 2];
-            });
+            v = weigh_parted<Pairs>(a.taps, from_middle, line.even, line.odd, begin);
         } else {
             v = weigh<Pairs>(
                 a.taps, from_middle, [&](auto i) { return line.even[begin + i()]; });
@@ -249,7 +165,7 @@ make_cells(const fused_rows_arguments& a, row_lines line, rcm::row row, int k, i
         return;
     // a row with a value that is not finite, or became so on the way, is zeros
     if (__syncthreads_or(sum - sum != 0.0f))
-        for_frames(a, k, [&](cf32* zeros) {
+        for_frames(a.azimuth, a.frames, k, [&](cf32* zeros) {
             for (int n = t; n < cols; n += Threads)
                 zeros[n] = { 0, 0 };
         });
@@ -313,7 +229,7 @@ __global__ void __launch_bounds__(Shape::threads, MinBlocks)
     cf32* const waiting = even + Shape::shared_size;
 
     if (!is_wanted(a.azimuth, k_row)) {
-        for_frames(a, k_row, [&](cf32* out) {
+        for_frames(a.azimuth, a.frames, k_row, [&](cf32* out) {
             for (int n = t; n < a.azimuth.frame.cols; n += Shape::threads)
                 store_once(out + n, { 0, 0 });
         });
@@ -512,17 +428,7 @@ public:
     {
         if (spectrum)
             d_filter = cuda::upload(cuda::in_block_order<Shape>(spectrum));
-        SAR_CUDA(cudaFuncSetAttribute(
-            kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, shared_bytes));
-        int device = 0;
-        int processors = 0;
-        int blocks = 0;
-        SAR_CUDA(cudaGetDevice(&device));
-        SAR_CUDA(
-            cudaDeviceGetAttribute(&processors, cudaDevAttrMultiProcessorCount, device));
-        SAR_CUDA(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
-            &blocks, kernel, Shape::threads, shared_bytes));
-        d_ahead = processors * blocks;
+        d_ahead = cuda::blocks_at_a_time(kernel, Shape::threads, shared_bytes);
     }
 
     void run(fused_rows_arguments a, int rows, cudaStream_t stream) const override

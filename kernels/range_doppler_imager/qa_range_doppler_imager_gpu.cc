@@ -21,7 +21,9 @@ std::vector<cf32> form_on_gpu(const range_doppler_imager_params& p,
     const range_doppler_frame& f = s->plan().frame();
     const int rows = f.rows * p.band.looks;
     device_values<cf32> out(space, static_cast<std::size_t>(rows) * f.cols);
-    for (int twice = 0; twice < 2; ++twice) { // plans and buffers are used again
+    // plans and buffers are used again, and from the second time on the work is enqueued
+    // by one call
+    for (int time = 0; time < 3; ++time) {
         for (int m = 0, n = 1; m < lines; m += n, n = std::min(2 * n, lines - m))
             s->take(
                 in.data() + static_cast<std::size_t>(m) * p.geometry.acq->samples, m, n);
@@ -209,4 +211,36 @@ BOOST_AUTO_TEST_CASE(what_overflows_becomes_zeros)
             raw[static_cast<std::size_t>(m) * 397 + n] = { 3e36f, 0 };
     for (const cf32& v : form_on_gpu(p, raw))
         BOOST_REQUIRE(is_finite(v));
+}
+
+// Frames of other lengths and other centroids in between: what is enqueued by one call is
+// what belongs to the frame.
+BOOST_AUTO_TEST_CASE(frames_in_turn)
+{
+    imager_scene scene(397, 120, 0.0, "pulsed");
+    range_doppler_imager_params p = scene.params(1);
+    const std::vector<cf32> raw = scene.noise();
+    const auto gpu = range_doppler_imager::make(p, choose_target(backend::cuda));
+    const auto cpu = range_doppler_imager::make(p, choose_target(backend::cpu));
+    device_space& space = cuda_device(0);
+    device_values<cf32> in(space, raw);
+    const range_doppler_frame& f = gpu->plan().frame();
+    device_values<cf32> out(space, static_cast<std::size_t>(f.rows) * f.cols);
+    std::vector<cf32> image(out.host().size());
+    const double other = 0.3 * scene.fields.prf_hz;
+    const std::pair<int, double> frames[] = {
+        { 120, 0 },     { 120, 0 },     { 120, 0 },    { 77, 0 },
+        { 77, 0 },      { 120, 0 },     { 120, 0 },    { 120, other },
+        { 120, other }, { 120, other }, { 77, other }, { 120, 0 }
+    };
+    for (const auto& [lines, centroid] : frames) {
+        for (frame_imager* s : { gpu.get(), cpu.get() }) {
+            s->set_centroid({ centroid });
+            s->take(s == gpu.get() ? in.data() : raw.data(), 0, lines);
+            s->form(lines);
+            s->give(s == gpu.get() ? out.data() : image.data(), 0, f.rows);
+            s->next(0);
+        }
+        BOOST_TEST(difference_db(out.host(), image) < -100);
+    }
 }

@@ -26,7 +26,9 @@ public:
                     const migration_maker& migration,
                     const compute_target& target,
                     const row_pass_maker& pass)
-        : d_filter(azimuth_filter::make({ p.geometry, p.band }, target)),
+        : d_space(target.space),
+          d_overlap(p.overlap),
+          d_filter(azimuth_filter::make({ p.geometry, p.band }, target)),
           d_raw(p.geometry.acq->samples),
           d_cols(d_filter->plan().frame().cols),
           d_batch(batch_of(target)),
@@ -56,6 +58,10 @@ public:
 
     void set_centroid(const std::vector<double>& coefficients_hz) override
     {
+        if (coefficients_hz == plan().centroid())
+            return;
+        d_recorded.reset();
+        d_filled = -1;
         d_migration->set_centroid(coefficients_hz);
         d_filter->set_centroid(coefficients_hz);
         if (d_pass)
@@ -75,6 +81,24 @@ public:
     }
 
     void form(int filled) override
+    {
+        // Frames of one kind are enqueued by one call from the second on: the first shows
+        // that there is no error and lets libraries load what they load late, which a
+        // recording must not. With overlap a frame lies elsewhere in the ring each time.
+        if (d_space && !d_overlap) {
+            if (filled != d_filled)
+                d_recorded.reset();
+            else if (!d_recorded)
+                d_recorded = d_space->record_work([&] { enqueue(filled); });
+            d_filled = filled;
+        }
+        if (d_recorded)
+            d_recorded->enqueue();
+        else
+            enqueue(filled);
+    }
+
+    void enqueue(int filled)
     {
         d_fft->transform(filled);
         const int rows = d_filter->plan().frame().rows;
@@ -141,6 +165,8 @@ private:
         return static_cast<int>(std::clamp<std::size_t>(n, 1, 1024));
     }
 
+    device_space* const d_space; // null on the CPU
+    const bool d_overlap;
     std::unique_ptr<azimuth_filter> d_filter;
     const int d_raw;   // samples of a raw line
     const int d_cols;  // of a compressed one, and cells of the image
@@ -150,8 +176,10 @@ private:
         d_compression; // null: the migration takes raw rows
     const bool d_compress_first;
     std::unique_ptr<azimuth_fft> d_fft;
-    target_memory d_compressed;       // rows of a batch
-    std::unique_ptr<row_pass> d_pass; // null: by the stages
+    target_memory d_compressed;                // rows of a batch
+    std::unique_ptr<row_pass> d_pass;          // null: by the stages
+    int d_filled = -1;                         // lines of the frame before
+    std::unique_ptr<recorded_work> d_recorded; // forming such a frame; null: not yet
 };
 
 } // namespace

@@ -458,7 +458,7 @@ private:
     }
 
     cuda::cuda_space& d_space;
-    const cudaStream_t d_stream;
+    const cuda::compute_lane d_stream;
     cuda::device_buffer<rcm::tap_quad> d_dev_taps;
     cuda::device_buffer<rcm::row> d_dev_rows;
     std::vector<doppler_column> d_columns; // empty when the swath is uniform

@@ -82,6 +82,10 @@ public:
     int fft_length() const { return d_shape.padded; }
     int cols() const { return d_shape.samples; }
 
+    const stolt_map::shape& shape() const { return d_shape; }
+    //! As of rcmc.
+    const std::vector<rcm::tap_quad>& taps() const { return d_taps; }
+
 protected:
     explicit stolt(const stolt_params& params);
 

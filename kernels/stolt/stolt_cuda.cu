@@ -277,7 +277,7 @@ private:
     }
 
     cuda::cuda_space& d_space;
-    const cudaStream_t d_stream;
+    const cuda::compute_lane d_stream;
     const map_kernel d_map;
     cuda::device_buffer<rcm::tap_quad> d_dev_taps;
     cuda::device_buffer<stolt_map::row> d_dev_rows;

@@ -87,17 +87,28 @@ SAR_HD double ft_of(const shape& s, const row& r, double k)
     return k * (r.k0 + sum) / (sqrt(sum * sum + r.q2) + s.carrier_hz);
 }
 
-//! Reference function of bin \p i, counted from -length on, cycles.
+//! Reference function at range frequency \p ft, cycles.
+SAR_HD double reference_at(const shape& s, const row& r, double ft)
+{
+    return s.reference_s * k_of(s, r, ft) - s.delay_s * ft;
+}
+
+//! Of bin \p i, counted from -length on.
 SAR_HD double reference_cycles(const shape& s, const row& r, int i)
 {
-    const double ft = i * s.bin_hz;
-    return s.reference_s * k_of(s, r, ft) - s.delay_s * ft;
+    return reference_at(s, r, i * s.bin_hz);
 }
 
 SAR_HD cf32 reference_factor(const shape& s, const row& r, int i)
 {
     const float there = propagates(s, r, i) ? 1.0f : 0.0f;
     return there * unit_phasor(fractional_cycles(reference_cycles(s, r, i)));
+}
+
+//! Bin of the row's spectrum, -length number 0, that K0 + \p hz lies at: a wave.
+SAR_HD double position_at(const shape& s, const row& r, double hz)
+{
+    return ft_of(s, r, hz) / s.bin_hz + s.length;
 }
 
 /*!
@@ -109,20 +120,25 @@ SAR_HD cf32 reference_factor(const shape& s, const row& r, int i)
 SAR_HD double position(const shape& s, const row& r, int k)
 {
     const double hz = k * s.step_hz;
-    return r.k0 + hz > 0 ? ft_of(s, r, hz) / s.bin_hz + s.length : -1e9;
+    return r.k0 + hz > 0 ? position_at(s, r, hz) : -1e9;
 }
 
 /*!
- * \brief d ft / dK = K / (f0 + ft) times the ratio of the steps, over the length of the
- * forward transform: the inverse transform over K is then the integral over ft.
+ * \brief At K0 + \p hz: d ft / dK = K / (f0 + ft) times the ratio of the steps, over the
+ * length of the forward transform: the inverse transform over K is then the integral over
+ * ft.
  *
  * The unscaled transforms to and fro leave a sample what it was.
  */
+SAR_HD double weight_at(const shape& s, const row& r, double hz)
+{
+    const double sum = r.k0 + hz;
+    return sum / sqrt(sum * sum + r.q2) * s.step_hz / (s.bin_hz * s.padded);
+}
+
 SAR_HD float weight(const shape& s, const row& r, int k)
 {
-    const double sum = r.k0 + k * s.step_hz;
-    return static_cast<float>(sum / sqrt(sum * sum + r.q2) * s.step_hz /
-                              (s.bin_hz * s.padded));
+    return static_cast<float>(weight_at(s, r, k * s.step_hz));
 }
 
 } // namespace stolt_map
