@@ -8,7 +8,8 @@
 //
 // Prints, per thread: kernel launches, asynchronous copies by direction, calls that make
 // the host wait, synchronous copies, allocations. Bytes and device time of copies by
-// direction come from CUPTI's activity records.
+// direction come from CUPTI's activity records. At the end, over all threads, what must
+// not happen in steady state: allocations, and queries of the device.
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
@@ -31,6 +32,28 @@ std::map<int, copies> by_kind;
 long kernels = 0;
 unsigned long long kernel_ns = 0;
 
+std::map<std::string, long> slow; // API -> count
+
+bool is_slow(const char* n)
+{
+    for (const char* part : { "Malloc",
+                              "Free",
+                              "HostAlloc",
+                              "HostRegister",
+                              "MemGetInfo",
+                              "DeviceProperties",
+                              "GetAttribute",
+                              "FuncSet",
+                              "Occupancy",
+                              "StreamCreate",
+                              "EventCreate",
+                              "GraphInstantiate",
+                              "ModuleLoad" })
+        if (strstr(n, part))
+            return true;
+    return false;
+}
+
 void CUPTIAPI on_call(void*,
                       CUpti_CallbackDomain domain,
                       CUpti_CallbackId,
@@ -40,6 +63,10 @@ void CUPTIAPI on_call(void*,
     if (info->callbackSite != CUPTI_API_ENTER || domain != CUPTI_CB_DOMAIN_RUNTIME_API)
         return;
     const char* n = info->functionName;
+    if (is_slow(n)) {
+        const std::lock_guard<std::mutex> guard(lock);
+        ++slow[n];
+    }
     if (!strstr(n, "Synchronize") && !strstr(n, "Memcpy") && !strstr(n, "Launch") &&
         !strstr(n, "Malloc") && !strstr(n, "MemGetInfo") && !strstr(n, "Memset"))
         return;
@@ -110,6 +137,9 @@ void print()
                 c.bytes * 1e-6,
                 c.ns * 1e-6);
     fprintf(out, "kernels: %ld, %.3f ms\n", kernels, kernel_ns * 1e-6);
+    fprintf(out, "allocations and queries:\n");
+    for (const auto& [api, n] : slow)
+        fprintf(out, "    %8ld %s\n", n, api.c_str());
     if (out != stderr)
         fclose(out);
 }

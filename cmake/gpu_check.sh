@@ -90,10 +90,16 @@ if want trace; then
     step build_trace env -u PYTHONHOME g++ -std=c++17 -O1 -shared -fPIC -I"$cuda/include" \
         -I"$cuda/extras/CUPTI/include" "$top/tests/cuda_trace.cc" -o "$results/libcuda_trace.so" \
         -L"$cuda/extras/CUPTI/lib64" -L"$cuda/lib64" -lcupti
-    for chain in bp rda; do
-        step "trace_$chain" env CUDA_INJECTION64_PATH="$results/libcuda_trace.so" \
-            SAR_TRACE="$results/trace_$chain.txt" "$py" "$top/tests/gpu_trace_flowgraph.py" $chain
-        cat "$results/trace_$chain.txt" 2>/dev/null
+    # what is allocated and asked for must not depend on how long a flowgraph runs
+    for chain in bp rda csa; do
+        for pulses in 1024 3072; do
+            name=trace_${chain}_$pulses
+            step $name env CUDA_INJECTION64_PATH="$results/libcuda_trace.so" SAR_PULSES=$pulses \
+                SAR_TRACE="$results/$name.txt" "$py" "$top/tests/gpu_trace_flowgraph.py" $chain
+            sed -n '/^allocations/,$p' "$results/$name.txt" >"$results/steady_$pulses"
+        done
+        cat "$results/trace_${chain}_1024.txt" 2>/dev/null
+        step "steady_$chain" diff "$results/steady_1024" "$results/steady_3072"
     done
 fi
 if want focus; then
