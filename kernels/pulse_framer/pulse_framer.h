@@ -128,6 +128,8 @@ struct framed_line {
 
     std::int64_t pulse = 0; //!< number, counted by time from pulse 0
     double time_s = 0;      //!< of the pulse, on the clock of the stamps
+    double host_s = 0;      //!< the same on the host's, as feed() was told of it
+    bool live = false;      //!< samples come at the pace of the host's clock
     unsigned flags = 0;
     double jitter_samples = 0; //!< where the line begins minus where it ought to
     double amplitude = 0;      //!< of the reference pulse, 1: as the replica; no code

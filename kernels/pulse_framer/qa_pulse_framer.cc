@@ -672,6 +672,36 @@ BOOST_AUTO_TEST_CASE(gaps_of_unknown_length)
         }
 }
 
+BOOST_AUTO_TEST_CASE(gaps_that_follow_each_other_are_counted_each_for_itself)
+{
+    // the host's clock has seen both, and the first is counted already
+    const double pri = 800;
+    pulse_framer_params p{ acquisition(fields(300, fs / pri)) };
+    p.alignment = framer_alignment::leakage;
+    auto f = kernel::pulse_framer::make(p);
+    radio r;
+    r.stamps = false;
+    const std::int64_t before = 15000 * 800; // 0.6 s
+    r.samples = before + 8000 * 800;
+    r.host_jitter_s = 2e-6;
+    r.losses = { { before + 123, 77 * 800 + 345, radio::sign::none },
+                 { before + 2000 * 800, 50 * 800 + 400, radio::sign::message } };
+    r.main = pulses(p.acq, 10, pri);
+    const auto lines = r.run(*f);
+    in_order(lines);
+    const std::int64_t lost = 77 * 800 + 345 + 50 * 800 + 400;
+    BOOST_TEST(std::abs(static_cast<double>(f->status().lost_samples) - lost) <= 1);
+    BOOST_TEST(lines.back().facts.pulse >= (r.samples - 10) / 800 - 3);
+    // and when each pulse left is known by that clock, 10 samples before its arrival
+    double worst_s = 0;
+    for (const line_out& l : lines)
+        worst_s = std::max(worst_s,
+                           std::abs(l.facts.host_s - (10 + 800.0 * l.facts.pulse) / fs));
+    BOOST_TEST(worst_s < 3e-6);
+    BOOST_TEST(!lines.front().facts.live);
+    BOOST_TEST(lines.back().facts.live);
+}
+
 BOOST_AUTO_TEST_CASE(a_schedule_alone_waits_for_the_next_stamp)
 {
     const double pri = 500;
