@@ -99,6 +99,8 @@ void line_block::begin_lines()
     d_reported = {};
     d_notices.clear();
     d_unsaid = 0;
+    for (const std::string& w : d_kernel->warnings())
+        d_logger->warn("{:s}", w);
     const std::lock_guard<std::mutex> guard(d_lock);
     d_status = {};
 }

@@ -110,6 +110,7 @@ public:
     std::optional<std::int64_t> ready() override;
     bool next(framed_line& facts, cf32* out) override;
     framer_status status() const override;
+    std::vector<std::string> warnings() const override { return d_warnings; }
     std::vector<std::string> notices() override { return d_notices.take(); }
 
 private:
@@ -386,6 +387,7 @@ private:
 
     framer_status d_status;
     double d_jitter2 = 0;
+    std::vector<std::string> d_warnings;
     sar::notices d_notices;
 };
 

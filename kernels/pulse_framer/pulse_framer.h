@@ -246,6 +246,8 @@ public:
     virtual bool next(framed_line& facts, cf32* out) = 0;
 
     virtual framer_status status() const = 0;
+    //! What parameters that hold together will do badly, known from the start.
+    virtual std::vector<std::string> warnings() const = 0;
     //! Sentences since the last call: what was decided, what was wrong.
     virtual std::vector<std::string> notices() = 0;
 };

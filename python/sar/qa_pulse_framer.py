@@ -522,6 +522,18 @@ def test_promenade_by_the_wrong_channel(coffee_can):
     else:
         assert len(lines) < 400 or framer.status()["lost"] > 50
 
+@pytest.mark.parametrize("length", [100, 200])
+def test_an_image_taken_off_by_a_short_pulse_is_warned_of_at_the_start(length, capfd):
+    """Of 100 samples over half the band: a time-bandwidth product of 50."""
+    acq = acquisition(pulse_length_s=length / FS, chirp_rate_hz_per_s=10e6 * FS / length)
+    framer = sar.pulse_framer(acq, 10, alignment="leakage", remove_image=True)
+    run(framer, np.zeros(10000, complex))
+    said = [x for x in capfd.readouterr().out.splitlines() if "remove_image" in x]
+    assert len(said) == (length == 100), said
+    if said:
+        assert "warning" in said[0] and "product of the pulse is 50; expected 100 or more" in said[0]
+
+
 # ---- the host's clock ------------------------------------------------------------------------------
 @pytest.mark.parametrize("live", [True, False])
 def test_frames_of_a_live_stream_say_when_they_left(live):
