@@ -32,6 +32,7 @@ public:
     std::int64_t fifo = -1;  // samples taken ahead of those received; -1: any
     std::int64_t holds = -1; // the same of a stream, whose clock goes on meanwhile:
     int drips = 2;           // a full one still takes so many with each write
+    int buffer = 0;          // a write ends where one of these does; 0: anywhere
     std::int64_t taken = 0;
     int writes = 0;
     long long base_ns = 0; // of sample 0
@@ -136,6 +137,9 @@ public:
         if (holds >= 0)
             part = static_cast<int>(
                 std::clamp<std::int64_t>(now + holds - taken, std::min(n, drips), part));
+        if (buffer > 0)
+            part = static_cast<int>(
+                std::min(part, buffer - static_cast<int>(taken % buffer)));
         taken += part;
         if (fifo >= 0) {
             std::int64_t end = now;
@@ -721,6 +725,17 @@ BOOST_AUTO_TEST_CASE(a_full_transmitter_does_not_hold_the_receiver_up)
     t->start(0);
     t->step(0, 1000, 1 << 30);
     BOOST_TEST(radio.taken >= 5000);
+    // nor one whose buffer ends
+    scripted_radio small;
+    small.buffer = 300;
+    small.piece = 2000;
+    const auto u =
+        kernel::radar_transceiver::make(params_of(transmit_mode::stream), small);
+    u->start(0);
+    for (int i = 0; i < 50; ++i) {
+        u->step(i * 2e-3, 1000, 1 << 30);
+        BOOST_TEST(small.taken >= small.now + 5000 - 2000);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(what_the_caller_has_no_room_for_is_a_loss_of_known_length)

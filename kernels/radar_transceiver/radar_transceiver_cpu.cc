@@ -65,12 +65,15 @@ private:
         const std::complex<double> c = d_code.at(pulse);
         return { static_cast<float>(c.real()), static_cast<float>(c.imag()) };
     }
-    //! A driver takes packets, \p count samples of \p n here; less than it took before is
-    //! what has become free since it was full, and would be so again at the next write.
+    //! A driver takes packets, \p count samples of \p n here. Less than it took before is
+    //! the rest of a buffer; twice in a row it is what has become free since it was full,
+    //! and would be so again at each further write.
     bool is_full(int count, std::int64_t n)
     {
         d_packet = std::max(d_packet, count);
-        return count < std::min<std::int64_t>(n, d_packet);
+        d_short_writes =
+            count < std::min<std::int64_t>(n, d_packet) ? d_short_writes + 1 : 0;
+        return d_short_writes > 1;
     }
     void skip_missed();
     std::int64_t newest() const;
@@ -126,6 +129,7 @@ private:
     std::size_t d_of_pulse = 0; // samples of it that the radio has
     std::int64_t d_written = 0; // stream: samples
     int d_packet = 0;           // samples that one write took at most
+    int d_short_writes = 0;     // in a row
     double d_host_s = 0;        // of this step
     //! The radio's clock, which what was read lags behind, after a burst that came too
     //! late.
