@@ -284,8 +284,10 @@ def test_losses_nobody_tells_of(profile, mode, tmp_path):
 def test_a_stream_is_read_in_time(mode, tmp_path):
     """Written or not, what the radio has room for: 8.5 intervals lost are seen to be 8.5 by the host's clock."""
     acq = acquisition(2.5e6, 5000, length=200, samples=400)
-    args, truth = device(tmp_path, "pluto", pace="real_time", loss_mode=mode, loss_at="3000000:42500")
-    run = Run(args, acq, pulses=1000, transmit="stream").go()
+    # 0.1 s of it: enough for a loaded machine, less than what is written ahead
+    args, truth = device(tmp_path, "pluto", pace="real_time", loss_mode=mode, loss_at="3000000:42500",
+                         tx_fifo_samples=250000)
+    run = Run(args, acq, pulses=1000, transmit="stream", lead_s=0.3).go()
     assert run.block.radio_status()["underflows"] == 0 and not events(truth, "underflow")
     # not fewer; a loaded machine may count more
     lost = run.block.status()["lost_samples"]
