@@ -23,7 +23,7 @@ the block's own estimate is, which image_sink writes into the log: it knows when
 not when they were taken.
 
 --find-rate repeats runs of --seconds (10), each a quarter faster than the last one, until pulses
-are lost, and says the last rate that held.
+are lost or a B210 has no higher one (61.44 MS/s), and says the last rate that held.
 """
 
 import argparse
@@ -50,6 +50,7 @@ TARGET_M = (1.5, 150.0, 0.0)
 PULSES_PER_IMAGE, HOP = 400, 100
 OVERSAMPLING = 4
 LEAK_S, LEAD_S = 4e-9, 0.25
+HIGHEST_RATE = 61.44e6  # that a B210 has
 MAY_GROW, MAY_GROW_MB = 0.01, 4.0
 NUMBERS = itertools.count(1)  # that devices are told apart by
 
@@ -382,7 +383,9 @@ def main(argv=None):
             gc.collect()
             if not a.find_rate or not results[-1]["pass"]:
                 break
-            rate = round(1.25 * rate / 1e6) * 1e6
+            if rate >= HIGHEST_RATE:
+                break
+            rate = min(round(1.25 * rate / 1e6) * 1e6, HIGHEST_RATE)
     held = [r["rate_hz"] for r in results if r["pass"]]
     if a.find_rate:
         print(f"\nhighest rate that held for {seconds:g} s: {max(held) / 1e6:g} MS/s" if held else "\nno rate held", flush=True)

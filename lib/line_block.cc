@@ -88,6 +88,7 @@ void line_block::begin_lines()
 {
     // a flowgraph may run again: its samples are others
     d_kernel = kernel::pulse_framer::make(d_params);
+    d_begin = std::chrono::steady_clock::now();
     d_positions_taken = 0;
     d_waits_for_position = false;
     d_frame = 0;
@@ -98,8 +99,16 @@ void line_block::begin_lines()
     d_reported = {};
     d_notices.clear();
     d_unsaid = 0;
+    for (const std::string& w : d_kernel->warnings())
+        d_logger->warn("{:s}", w);
     const std::lock_guard<std::mutex> guard(d_lock);
     d_status = {};
+}
+
+double line_block::host_s() const
+{
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - d_begin)
+        .count();
 }
 
 void line_block::note_status()
@@ -260,8 +269,10 @@ void line_block::put_frame_tag(const framed_line& line, std::uint64_t item)
         .put("continues", d_stretch > 0)
         .put("holes", d_holes)
         .put("alignment", d_kernel->status().alignment);
-    if (const auto host = host_offset_s())
-        tag.put("host_s", *host + line.time_s);
+    if (is_live(line.live))
+        tag.put("host_s",
+                std::chrono::duration<double>(d_begin.time_since_epoch()).count() +
+                    line.host_s);
     if (line.frequency_hz != 0)
         tag.put("frequency_hz", line.frequency_hz).put("step", line.step);
     add_item_tag(0, item, pmt::mp("sar_frame"), tag.dict(), alias_pmt());

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "frame_tag.h"
+#include <chrono>
 #include <gnuradio/block.h>
 #include <gnuradio/sar/kernel/pulse_framer/pulse_framer.h>
 #include <mutex>
@@ -70,8 +71,10 @@ protected:
 
     //! Of the radio's clock, where the framer counts from the first sample.
     virtual double clock_offset_s() const { return 0; }
-    //! Of the host's monotonic clock, where samples come at the pace of the wall's.
-    virtual std::optional<double> host_offset_s() const { return std::nullopt; }
+    //! Seconds since the flowgraph started, as the kernel is told of arrivals.
+    double host_s() const;
+    //! Do samples come at the pace of the wall's clock? \p live: by the looks of it.
+    virtual bool is_live(bool live) const { return live; }
     // what a block adds to its report: fields, a sentence, and whether it is bad news
     virtual void add_fields(frame_tag&) const {}
     virtual bool add_words(std::vector<std::string>&) { return false; }
@@ -98,6 +101,7 @@ private:
     bool d_in_holes = false;
     std::uint64_t d_stretch = 0; // lines since the newest one that stands apart
 
+    std::chrono::steady_clock::time_point d_begin; // monotonic, as Python's
     double d_reported_s = 0;
     framer_status d_reported;
     std::vector<std::string> d_notices;

@@ -101,7 +101,6 @@ bool pulse_framer_impl::start()
     d_input_over = false;
     d_told = 0;
     d_overflow = false;
-    d_begin = std::chrono::steady_clock::now();
     return gr::block::start();
 }
 
@@ -142,8 +141,7 @@ int pulse_framer_impl::frame_lines(int noutput_items,
                                    const gr_vector_const_void_star& input_items,
                                    gr_vector_void_star& output_items)
 {
-    const double host_s =
-        std::chrono::duration<double>(std::chrono::steady_clock::now() - d_begin).count();
+    const double arrived_s = host_s();
     inputs in{ ninput_items, input_items, std::vector<int>(ninput_items.size(), 0) };
     const std::uint64_t first = nitems_read(0);
     std::vector<gr::tag_t> tags;
@@ -188,7 +186,7 @@ int pulse_framer_impl::frame_lines(int noutput_items,
             finished = d_input_over;
             break;
         }
-        const int took = feed(in, n, host_s);
+        const int took = feed(in, n, arrived_s);
         for (int i = 0; i < d_samples_inputs; ++i)
             in.used[i] += took;
         idle = took == 0 ? idle + 1 : 0;
@@ -198,11 +196,11 @@ int pulse_framer_impl::frame_lines(int noutput_items,
     for (std::size_t i = 0; i < in.used.size(); ++i)
         consume(static_cast<int>(i), in.used[i]);
     note_status();
-    report(host_s, lines == 0 && finished);
+    report(arrived_s, lines == 0 && finished);
     return lines == 0 && finished ? WORK_DONE : lines;
 }
 
-int pulse_framer_impl::feed(inputs& in, int n, double host_s)
+int pulse_framer_impl::feed(inputs& in, int n, double arrived_s)
 {
     const cf32* samples = nullptr;
     if (d_ports.real_input) {
@@ -218,7 +216,7 @@ int pulse_framer_impl::feed(inputs& in, int n, double host_s)
                           d_reference >= 0 ? in.at<cf32>(d_reference) : nullptr,
                           d_trigger >= 0 ? in.at<float>(d_trigger) : nullptr,
                           n,
-                          host_s);
+                          arrived_s);
 }
 
 void pulse_framer_impl::tell(const std::vector<gr::tag_t>& tags,

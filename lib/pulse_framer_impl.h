@@ -3,7 +3,6 @@
 
 #include "line_block.h"
 #include <atomic>
-#include <chrono>
 #include <gnuradio/sar/pulse_framer.h>
 #include <vector>
 
@@ -32,7 +31,7 @@ private:
                     const gr_vector_const_void_star& input_items,
                     gr_vector_void_star& output_items);
     void tell(const std::vector<gr::tag_t>& tags, std::size_t first, std::size_t last);
-    int feed(inputs& in, int n, double host_s);
+    int feed(inputs& in, int n, double arrived_s);
 
     const pulse_framer_ports d_ports;
     const int d_reference = -1; // index of the input, -1: none
@@ -43,7 +42,6 @@ private:
     bool d_input_over = false;
     std::uint64_t d_told = 0; // tags before this sample have been read
     std::atomic<bool> d_overflow{ false };
-    std::chrono::steady_clock::time_point d_begin;
 };
 
 } // namespace sar

@@ -16,8 +16,7 @@ namespace {
 
 constexpr long read_timeout_us = 20000;
 constexpr auto idle = std::chrono::milliseconds(50); // until work() looks around again
-constexpr std::uint64_t settled = 16;  // pulses until the start offset is said
-constexpr double clocks_differ = 1e-4; // by no more: that of the radio, of the host
+constexpr std::uint64_t settled = 16; // pulses until the start offset is said
 
 std::int64_t interval_of(const acquisition& acq)
 {
@@ -209,18 +208,11 @@ radar_transceiver_impl::radar_transceiver_impl(
 
 radar_transceiver_impl::~radar_transceiver_impl() { stop_radio(); }
 
-double radar_transceiver_impl::host_s() const
-{
-    return std::chrono::duration<double>(std::chrono::steady_clock::now() - d_begin)
-        .count();
-}
-
 bool radar_transceiver_impl::start()
 {
     stop_radio();
     start_stage(*this);
     begin_lines();
-    d_begin = std::chrono::steady_clock::now();
     d_told = {};
     d_piece = {};
     d_compared = false;
@@ -238,7 +230,6 @@ bool radar_transceiver_impl::start()
             d_radio_status = d_transceiver->status();
             d_radio_error.clear();
             d_radio_ended = false;
-            d_lag_s.reset();
         }
         d_thread = std::thread([this] { serve_radio(); });
     } catch (const std::exception& e) {
@@ -326,8 +317,6 @@ void radar_transceiver_impl::serve_radio() noexcept
             {
                 const std::lock_guard<std::mutex> guard(d_queue_lock);
                 d_radio_status = status;
-                if (got.count > 0)
-                    note_arrival(got.first + got.count, p.host_s);
                 for (std::string& s : said)
                     d_said.push_back(std::move(s));
                 if (got.count > 0 || !p.not_sent.empty()) {
@@ -347,17 +336,6 @@ void radar_transceiver_impl::serve_radio() noexcept
     d_radio_error = error;
     d_radio_ended = true;
     d_more.notify_one();
-}
-
-//! Samples arrive late and never early: the least lag that was seen is that of the
-//! clocks, and what is more is waiting. It may grow as fast as clocks drift apart.
-void radar_transceiver_impl::note_arrival(std::int64_t samples, double host_s)
-{
-    const double lag_s =
-        host_s - static_cast<double>(samples) / d_params.acq->sample_rate_hz;
-    const double grown_s = clocks_differ * (host_s - d_lag_noted_s);
-    d_lag_s = d_lag_s ? std::min(*d_lag_s + grown_s, lag_s) : lag_s;
-    d_lag_noted_s = host_s;
 }
 
 transceiver_status radar_transceiver_impl::radio_status() const
@@ -512,16 +490,6 @@ double radar_transceiver_impl::clock_offset_s() const
 {
     const std::lock_guard<std::mutex> guard(d_queue_lock);
     return 1e-9 * static_cast<double>(d_radio_status.first_sample_ns.value_or(0));
-}
-
-std::optional<double> radar_transceiver_impl::host_offset_s() const
-{
-    if (d_waits) // the radio's clock goes as it is read
-        return std::nullopt;
-    const std::lock_guard<std::mutex> guard(d_queue_lock);
-    if (!d_lag_s)
-        return std::nullopt;
-    return *d_lag_s + std::chrono::duration<double>(d_begin.time_since_epoch()).count();
 }
 
 void radar_transceiver_impl::add_fields(frame_tag& message) const

@@ -53,16 +53,15 @@ private:
 
     std::int64_t room();
     void serve_radio() noexcept;
-    void note_arrival(std::int64_t samples, double host_s);
     void stop_radio() noexcept;
-    double host_s() const;
     bool next_piece();
     int give_lines(int noutput_items,
                    const gr_vector_int& ninput_items,
                    const gr_vector_const_void_star& input_items,
                    gr_vector_void_star& output_items);
     double clock_offset_s() const override;
-    std::optional<double> host_offset_s() const override;
+    //! A radio that waits for its reader keeps no time.
+    bool is_live(bool) const override { return !d_waits; }
     void add_fields(frame_tag& message) const override;
     bool add_words(std::vector<std::string>& words) override;
     void compare_with_expected();
@@ -77,7 +76,6 @@ private:
 
     std::thread d_thread;
     std::atomic<bool> d_stop{ false };
-    std::chrono::steady_clock::time_point d_begin;
 
     mutable std::mutex d_queue_lock; // of what follows
     std::condition_variable d_more, d_less;
@@ -88,8 +86,6 @@ private:
     std::string d_radio_error;  // and this is why
     std::vector<std::string> d_said;
     transceiver_status d_radio_status;
-    std::optional<double> d_lag_s; // of the host's clock behind the count of samples
-    double d_lag_noted_s = 0;
 
     piece d_piece;             // being framed
     transceiver_status d_told; // at the last report

@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: GPL-3.0-or-later
-// bench_simulated_radar [SECONDS]: samples a second on one core, with a leakage
+// bench_simulated_radar [SECONDS [soak]]: samples a second on one core, with a leakage.
+// The last row, with soak the only one, is the radio of `./dev soak`: all flaws of
+// profile b210, and a pulse of 400 samples
 #include "simulated_radar.h"
 #include <cmath>
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <string>
 #include <vector>
 
 using namespace gr::sar;
 
 struct load {
     int targets;
-    double band;      // of the sampling rate
-    bool noise;       // and a converter
-    double speed_m_s; // of the antenna
-    int pulse;        // samples transmitted of each 20000
+    double band;        // of the sampling rate
+    bool noise;         // and a converter
+    double speed_m_s;   // of the antenna
+    int pulse;          // samples transmitted of each 20000
+    bool flaws = false; // of profile b210
 };
 
 static double rate_of(const load& w, double s)
@@ -31,6 +35,16 @@ static double rate_of(const load& w, double s)
     f.leakage = 0.1;
     f.noise_power = w.noise ? 1e-6 : 0;
     f.adc_bits = w.noise ? 12 : 0;
+    if (w.flaws) {
+        f.noise_power = 1e-7;
+        f.phase_noise = true;
+        f.phase_noise_dbc_hz = -95;
+        f.phase_noise_loop_hz = 1e3;
+        f.offset_hz = -1.19;
+        f.dc = { 0.01f, -0.006f };
+        f.imbalance_db = 0.1;
+        f.imbalance_rad = 0.01;
+    }
     radar.configure(f);
     transmit_line line;
     std::vector<cf32> chirp(20000), out(4096);
@@ -54,7 +68,7 @@ static double rate_of(const load& w, double s)
 int main(int argc, char** argv)
 {
     const double s = argc > 1 ? std::atof(argv[1]) : 1;
-    std::printf("targets  band  noise+ADC   m/s  pulse   MS/s\n");
+    std::printf("targets  band  noise+ADC   m/s  pulse  flaws   MS/s\n");
     std::vector<load> all;
     for (const int targets : { 1, 10, 100 })
         for (const double band : { 0.5, 0.75, 0.9 })
@@ -63,12 +77,16 @@ int main(int argc, char** argv)
     all.push_back({ 10, 0.75, true, 7500, 20000 });
     all.push_back({ 10, 0.75, true, 100, 1000 });
     all.push_back({ 100, 0.75, true, 100, 1000 });
+    all.push_back({ 1, 0.75, true, 20, 400, true });
+    if (argc > 2 && argv[2] == std::string("soak"))
+        all.erase(all.begin(), all.end() - 1);
     for (const load& w : all)
-        std::printf("%7d  %4.2f  %9s  %4.0f  %5d  %5.1f\n",
+        std::printf("%7d  %4.2f  %9s  %4.0f  %5d  %5s  %5.1f\n",
                     w.targets,
                     w.band,
                     w.noise ? "yes" : "no",
                     w.speed_m_s,
                     w.pulse,
+                    w.flaws ? "yes" : "no",
                     rate_of(w, s));
 }

@@ -326,7 +326,7 @@ BOOST_AUTO_TEST_CASE(a_sample_is_the_same_however_it_is_asked_for)
     f.imbalance_db = 0.3;
     f.imbalance_rad = 0.02;
     f.adc_bits = 12;
-    std::vector<cf32> first;
+    std::vector<cf32> first, reference;
     for (const double hold_s : { 37.1e-6, 1e-9, 0.0 }) {
         auto scene = moving(150);
         scene.hold_s = hold_s < 1e-6 ? 0 : hold_s;
@@ -336,12 +336,28 @@ BOOST_AUTO_TEST_CASE(a_sample_is_the_same_however_it_is_asked_for)
         f.ramp_begin = 13;
         first.clear();
         for (const int chunk : { n, 4096, 1000, 37, 1 }) {
-            simulated_radar radar(scene);
+            simulated_radar radar(scene), both(scene);
             radar.configure(f);
+            both.configure(f);
             const auto got = receive(radar, line, n, chunk);
-            if (first.empty())
+            std::vector<cf32> again(n), coupled(n);
+            for (int at = 0; at < n; at += chunk)
+                both.receive(line,
+                             at,
+                             std::min(chunk, n - at),
+                             again.data() + at,
+                             coupled.data() + at);
+            if (first.empty()) {
                 first = got;
-            BOOST_TEST(std::memcmp(first.data(), got.data(), n * sizeof(cf32)) == 0);
+                reference = coupled;
+            }
+            const auto same = [&](const std::vector<cf32>& a,
+                                  const std::vector<cf32>& b) {
+                return std::memcmp(a.data(), b.data(), n * sizeof(cf32)) == 0;
+            };
+            BOOST_TEST(same(first, got));
+            BOOST_TEST(same(first, again));
+            BOOST_TEST(same(reference, coupled));
         }
     }
     f.seed = 2;
@@ -527,6 +543,37 @@ BOOST_AUTO_TEST_CASE(noise_is_white_gaussian_and_of_its_power)
     BOOST_TEST(std::abs(lag) / n / 0.25 < 0.005);
     BOOST_TEST(std::abs(twin) / n / 0.25 < 0.005);
     BOOST_TEST(std::abs(square) / n / 0.25 < 0.005);
+    // samples of a draw lie 32 apart, blocks 64
+    for (const int far : { 2, 3, 16, 31, 32, 33, 64, 128, 2048 }) {
+        cd product = 0, mirrored = 0;
+        double power = 0;
+        for (int i = far; i < n; ++i) {
+            const cd v(a[i].re, a[i].im), u(a[i - far].re, a[i - far].im);
+            product += v * std::conj(u);
+            mirrored += v * u;
+            power += (std::norm(v) - 0.25) * (std::norm(u) - 0.25);
+        }
+        BOOST_TEST(std::abs(product) / n / 0.25 < 0.005);
+        BOOST_TEST(std::abs(mirrored) / n / 0.25 < 0.005);
+        BOOST_TEST(std::abs(power) / n / (0.25 * 0.25) < 0.01);
+    }
+    // parts are independent, not uncorrelated alone, and each is Gaussian
+    double mixed = 0, parts[2] = { 0, 0 }, beyond[2] = { 0, 0 };
+    const double sigma = std::sqrt(0.125);
+    for (int i = 0; i < n; ++i) {
+        const double x = a[i].re / sigma, y = a[i].im / sigma;
+        mixed += x * x * y * y;
+        parts[0] += x * x;
+        parts[1] += y * y;
+        beyond[0] += std::abs(x) > 3;
+        beyond[1] += std::abs(y) > 3;
+    }
+    BOOST_TEST(mixed / n == 1, boost::test_tools::tolerance(0.015));
+    for (int k = 0; k < 2; ++k) {
+        BOOST_TEST(parts[k] / n == 1, boost::test_tools::tolerance(0.007));
+        BOOST_TEST(beyond[k] / n == std::erfc(3 / std::sqrt(2.0)),
+                   boost::test_tools::tolerance(0.08));
+    }
 }
 
 BOOST_AUTO_TEST_CASE(phase_noise_has_its_level)
@@ -564,6 +611,66 @@ BOOST_AUTO_TEST_CASE(phase_noise_has_its_level)
     const double q = 1e-8 * 4 * pi * pi * (10e3 * 10e3 + 20e3 * 20e3);
     BOOST_TEST(phase2 / (n - 1000) == q / (4 * pi * 20e3),
                boost::test_tools::tolerance(0.1));
+}
+
+BOOST_AUTO_TEST_CASE(phase_noise_is_the_same_process_within_blocks_and_across_them)
+{
+    transmit_line line;
+    line.repeat(0, { { 1, 0 } });
+    auto f = plain_radio();
+    f.sample_rate_hz = 1e6;
+    f.leakage = 1;
+    f.phase_noise = true;
+    f.phase_noise_dbc_hz = -90;
+    const int n = 1 << 20;
+    for (const double loop_hz : { 0.0, 3e3 }) {
+        f.phase_noise_loop_hz = loop_hz;
+        simulated_radar radar{ radar_scene{} };
+        radar.configure(f);
+        const auto got = receive(radar, line, n, 5000);
+        const double q = 1e-9 * 4 * pi * pi * (1e8 + loop_hz * loop_hz);
+        const double rate = 2 * pi * loop_hz;
+        const auto structure = [&](double s) { // variance of phase(t + s) - phase(t)
+            return loop_hz > 0 ? q / rate * -std::expm1(-rate * s) : q * s;
+        };
+        // wherever in a block of 64 they begin
+        for (const int phase : { 0, 1, 17, 40, 63 })
+            for (const int lag : { 1, 13, 64, 200 }) {
+                double sum = 0;
+                int used = 0;
+                for (int i = 128 + phase; i + lag < n; i += 64, ++used) {
+                    const cf32 d = got[i + lag] * conj(got[i]);
+                    const double step = std::atan2(d.im, d.re);
+                    sum += step * step;
+                }
+                BOOST_TEST(sum / used == structure(lag / 1e6),
+                           boost::test_tools::tolerance(0.12));
+            }
+        // steps know nothing of each other
+        double twin = 0, power = 0;
+        for (int i = 65; i + 1 < n; ++i) {
+            const cf32 a = got[i] * conj(got[i - 1]), b = got[i + 1] * conj(got[i]);
+            twin += std::atan2(a.im, a.re) * std::atan2(b.im, b.re);
+            power += std::pow(std::atan2(a.im, a.re), 2);
+        }
+        BOOST_TEST(std::abs(twin / power) < 0.02);
+
+        // and of what is heard: where a pulse is, it is the phase of the carrier
+        transmit_line pulses;
+        std::vector<cf32> pulse(1000, { 0, 0 });
+        std::fill_n(pulse.begin(), 150, cf32{ 1, 0 });
+        pulses.repeat(0, pulse);
+        simulated_radar gated{ radar_scene{} };
+        gated.configure(f);
+        const auto heard = receive(gated, pulses, n, 777);
+        double worst = 0;
+        for (int i = 0; i < n; ++i)
+            if (i % 1000 >= 40 && i % 1000 < 110) {
+                const cf32 d = heard[i] * conj(got[i]);
+                worst = std::max<double>(worst, std::abs(std::atan2(d.im, d.re)));
+            }
+        BOOST_TEST(worst < 1e-3);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(front_end_spoils_as_told)

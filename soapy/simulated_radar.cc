@@ -9,12 +9,25 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <limits>
 
 // Hot loops are compiled for several generations of x86, as in bp_accumulator_cpu.cc.
 #define SAR_INTO_CLONE inline __attribute__((always_inline))
 
 namespace gr {
 namespace sar {
+
+// Noise, walk and front end go by blocks of the receiver's count of samples: a block is
+// the same work whichever part of it is asked for, and so are its samples.
+constexpr int block = 64;
+
+//! What phase noise has in common in all blocks.
+struct walk_shape {
+    float keep, step;    // from sample to sample
+    float lost[block];   // keep^i - 1
+    float bridge[block]; // share of sample i in what is missing at the end
+    double keep_block, step_block;
+};
 
 namespace {
 
@@ -151,78 +164,120 @@ SAR_INTO_CLONE void gaussian_of(std::uint32_t a, std::uint32_t b, float& re, flo
     im = r * e.im;
 }
 
-struct noise_job {
-    std::int64_t pair; // noise of samples 2 pair, 2 pair + 1, ...
-    int pairs;
-    std::uint32_t stream;
+constexpr std::uint32_t walk_stream = 7, node_stream = 8; // beside those of the channels
+
+//! Circular Gaussians of mean power 1, \p calls * 2 of them; \p number counts blocks.
+template <int calls>
+SAR_INTO_CLONE void run_noise(std::int64_t number,
+                              std::uint32_t stream,
+                              std::uint64_t seed,
+                              float* re,
+                              float* im)
+{
+    const std::uint64_t counter = static_cast<std::uint64_t>(number) * calls;
+    const auto low = static_cast<std::uint32_t>(counter);
+    const auto high = static_cast<std::uint32_t>(counter >> 32);
+    for (int i = 0; i < calls; ++i) {
+        const random_words r = philox(low + i, high, stream, 0x5a125u, seed);
+        gaussian_of(r.w[0], r.w[1], re[i], im[i]);
+        gaussian_of(r.w[2], r.w[3], re[calls + i], im[calls + i]);
+    }
+}
+
+// ---- phase noise
+// ------------------------------------------------------------------------
+
+struct walk_job {
+    std::int64_t number; // of the block
     std::uint64_t seed;
-    float* out[4]; // even re, im; odd re, im
+    const walk_shape* shape;
+    double begin, end; // of the walk, cycles
+    float* out;
 };
 
-SAR_INTO_CLONE void run_noise(const noise_job& j)
+//! A walk whose begin and end are known: one that goes as it likes, and what is missing
+//! at its end taken in by each sample as far as it is correlated with the end.
+SAR_INTO_CLONE void run_walk(const walk_job& j)
 {
-    for (int i = 0; i < j.pairs; ++i) {
-        const std::uint64_t pair = j.pair + i;
-        const random_words r = philox(static_cast<std::uint32_t>(pair),
-                                      static_cast<std::uint32_t>(pair >> 32),
-                                      j.stream,
-                                      0x5a125u,
-                                      j.seed);
-        gaussian_of(r.w[0], r.w[1], j.out[0][i], j.out[1][i]);
-        gaussian_of(r.w[2], r.w[3], j.out[2][i], j.out[3][i]);
+    alignas(64) float white[block], y[block];
+    run_noise<block / 4>(j.number, walk_stream, j.seed, white, white + block / 2);
+    const walk_shape& s = *j.shape;
+    float free = 0;
+    for (int i = 0; i < block; ++i) {
+        y[i] = free;
+        free = s.keep * free + s.step * white[i];
     }
+    const float missing = static_cast<float>(j.end - s.keep_block * j.begin) - free;
+    const float begin = fractional_cycles(j.begin), all = static_cast<float>(j.begin);
+    for (int i = 0; i < block; ++i)
+        j.out[i] = begin + all * s.lost[i] + y[i] + missing * s.bridge[i];
 }
 
 // ---- front end
 // --------------------------------------------------------------------------
 
 struct finish_job {
-    const float* re;
-    const float* im;
-    const float* walk; // cycles of each sample; null: none
-    const float* noise_re;
-    const float* noise_im; // null: none
-    float noise;
-    double cycles, cycle_rate; // of the first sample
-    float gain_cos, gain_sin;  // of the quadrature branch
+    std::int64_t number; // of the block
+    std::uint64_t seed;
+    std::uint32_t channel;
+    float noise;              // amplitude; 0: none
+    const float* turn;        // cycles within a block
+    float cycles;             // at its begin
+    float gain_cos, gain_sin; // of the quadrature branch
     cf32 dc;
     float levels; // full scale in steps; 0: no converter
-    int n;
-    cf32* out;
+    // of the block in work
+    const float* re; // null: nothing comes in
+    const float* im;
+    const float* walk; // cycles of each sample; null: none
+    int from, to;      // what of it is wanted
+    cf32* out;         // all of it
 };
 
-SAR_INTO_CLONE std::int64_t run_finish(const finish_job& j)
+SAR_INTO_CLONE int run_finish(const finish_job& j)
 {
-    std::int64_t clipped = 0;
-    for (int i = 0; i < j.n; ++i) {
-        // whole cycles are dropped in double: an offset may have turned 1e9 times
-        const double c = j.cycles + i * j.cycle_rate;
-        float f = static_cast<float>(c - rint(c));
-        if (j.walk) {
-            f += j.walk[i];
-            f -= rintf(f);
+    alignas(64) float re[block], im[block];
+    if (j.noise > 0) {
+        run_noise<block / 2>(j.number, j.channel, j.seed, re, im);
+        for (int i = 0; i < block; ++i) {
+            re[i] *= j.noise;
+            im[i] *= j.noise;
         }
-        const cf32 w = unit_phasor(f);
-        float re = j.re[i] * w.re - j.im[i] * w.im;
-        float im = j.re[i] * w.im + j.im[i] * w.re;
-        if (j.noise_re) {
-            re += j.noise * j.noise_re[i];
-            im += j.noise * j.noise_im[i];
+    } else {
+        for (int i = 0; i < block; ++i)
+            re[i] = im[i] = 0;
+    }
+    if (j.re) {
+        alignas(64) float turn[block];
+        for (int i = 0; i < block; ++i)
+            turn[i] = j.cycles + j.turn[i];
+        if (j.walk)
+            for (int i = 0; i < block; ++i)
+                turn[i] += j.walk[i];
+        for (int i = 0; i < block; ++i) {
+            const cf32 w = unit_phasor(turn[i] - rintf(turn[i]));
+            re[i] += j.re[i] * w.re - j.im[i] * w.im;
+            im[i] += j.re[i] * w.im + j.im[i] * w.re;
         }
-        im = j.gain_cos * im + j.gain_sin * re;
-        re += j.dc.re;
-        im += j.dc.im;
-        if (j.levels > 0) {
-            const float a = rintf(re * j.levels), b = rintf(im * j.levels);
-            const float top = j.levels - 1, bottom = -j.levels;
+    }
+    for (int i = 0; i < block; ++i) {
+        im[i] = j.gain_cos * im[i] + j.gain_sin * re[i] + j.dc.im;
+        re[i] += j.dc.re;
+    }
+    int clipped = 0;
+    if (j.levels > 0) {
+        const float top = j.levels - 1, bottom = -j.levels, step = 1 / j.levels;
+        for (int i = 0; i < block; ++i) {
+            const float a = rintf(re[i] * j.levels), b = rintf(im[i] * j.levels);
             const float a2 = std::min(std::max(a, bottom), top);
             const float b2 = std::min(std::max(b, bottom), top);
-            clipped += (a2 != a) | (b2 != b);
-            re = a2 / j.levels;
-            im = b2 / j.levels;
+            clipped += ((a2 != a) | (b2 != b)) & (i >= j.from) & (i < j.to);
+            re[i] = a2 * step; // a power of two: exact
+            im[i] = b2 * step;
         }
-        j.out[i] = { re, im };
     }
+    for (int i = 0; i < block; ++i)
+        j.out[i] = { re[i], im[i] };
     return clipped;
 }
 
@@ -231,8 +286,8 @@ SAR_INTO_CLONE std::int64_t run_finish(const finish_job& j)
 
 #define SAR_CLONES(name, target)                                                         \
     target void path_##name(const path_job& j, int taps) { run_path(j, taps); }          \
-    target void noise_##name(const noise_job& j) { run_noise(j); }                       \
-    target std::int64_t finish_##name(const finish_job& j) { return run_finish(j); }
+    target void walk_##name(const walk_job& j) { run_walk(j); }                          \
+    target int finish_##name(const finish_job& j) { return run_finish(j); }
 
 SAR_CLONES(plain, )
 #ifdef SAR_HAVE_X86_SETS
@@ -242,8 +297,8 @@ SAR_CLONES(avx512, SAR_FOR_AVX512)
 
 struct clones {
     void (*path)(const path_job&, int);
-    void (*noise)(const noise_job&);
-    std::int64_t (*finish)(const finish_job&);
+    void (*walk)(const walk_job&);
+    int (*finish)(const finish_job&);
 };
 
 clones clones_of_this_machine()
@@ -251,12 +306,12 @@ clones clones_of_this_machine()
     switch (instructions_of_this_machine()) {
 #ifdef SAR_HAVE_X86_SETS
     case instruction_set::avx512:
-        return { path_avx512, noise_avx512, finish_avx512 };
+        return { path_avx512, walk_avx512, finish_avx512 };
     case instruction_set::avx2:
-        return { path_avx2, noise_avx2, finish_avx2 };
+        return { path_avx2, walk_avx2, finish_avx2 };
 #endif
     default:
-        return { path_plain, noise_plain, finish_plain };
+        return { path_plain, walk_plain, finish_plain };
     }
 }
 
@@ -264,29 +319,6 @@ const clones& hot()
 {
     static const clones c = clones_of_this_machine();
     return c;
-}
-
-//! Noise of samples [first, first + n) as [re 0 .. n-1][im 0 .. n-1].
-void fill_noise(std::int64_t first,
-                int n,
-                std::uint32_t stream,
-                std::uint64_t seed,
-                std::vector<float>& out)
-{
-    const std::int64_t pair = first >> 1;
-    const int pairs = static_cast<int>(((first + n + 1) >> 1) - pair);
-    std::vector<float> parts(4 * static_cast<std::size_t>(pairs));
-    noise_job j{ pair, pairs, stream, seed, {} };
-    for (int k = 0; k < 4; ++k)
-        j.out[k] = parts.data() + k * pairs;
-    hot().noise(j);
-    out.resize(2 * static_cast<std::size_t>(n));
-    const int odd = static_cast<int>(first & 1);
-    for (int i = 0; i < n; ++i) {
-        const int at = i + odd;
-        out[i] = j.out[2 * (at & 1)][at >> 1];
-        out[n + i] = j.out[2 * (at & 1) + 1][at >> 1];
-    }
 }
 
 int taps_for(double band)
@@ -325,7 +357,8 @@ clutter(int points, vec3 corner_m, vec3 opposite_m, double power, std::uint64_t 
     return all;
 }
 
-simulated_radar::simulated_radar(const radar_scene& scene) : d_scene(scene)
+simulated_radar::simulated_radar(const radar_scene& scene)
+    : d_scene(scene), d_walk_shape(std::make_unique<walk_shape>())
 {
     require_finite(scene.targets);
     require(std::isfinite(scene.hold_s) && scene.hold_s >= 0,
@@ -347,6 +380,8 @@ simulated_radar::simulated_radar(const radar_scene& scene) : d_scene(scene)
             " rad; expected more than -pi / 2 and less than pi / 2");
     configure(d_front_end);
 }
+
+simulated_radar::~simulated_radar() = default;
 
 void simulated_radar::configure(const radar_front_end& f, std::int64_t at)
 {
@@ -425,6 +460,8 @@ void simulated_radar::configure(const radar_front_end& f, std::int64_t at)
         d_table = least_squares_table(d_taps, f.occupied_band);
     }
     d_front_end = f;
+    d_node_batch = -1; // the seed may be another
+    shape_walk();
     d_knot = f.ramp_hz_per_s ? piece_min : piece_max;
     while (d_knot < knot_max &&
            2 * d_knot <= (f.ramp_hz_per_s ? ramp_knot_s : knot_s) * f.sample_rate_hz)
@@ -438,6 +475,8 @@ void simulated_radar::set_start(double start_s)
     d_lines_from = -1;
     d_next = 0;
     d_oldest = 0;
+    d_walk_held = d_walk.empty() ? 0 : d_walk.back();
+    d_walk.clear();
 }
 
 // ---- geometry
@@ -632,8 +671,7 @@ std::int64_t simulated_radar::receive_end(std::int64_t end) const
 void simulated_radar::add_path(const transmit_line& line,
                                const line_of& path,
                                std::int64_t first,
-                               std::int64_t n,
-                               float* sum)
+                               std::int64_t n)
 {
     if (path.amplitude_re == 0 && path.amplitude_im == 0)
         return;
@@ -660,6 +698,10 @@ void simulated_radar::add_path(const transmit_line& line,
         0, (heard - d_window.begin() - reach) / piece_max * piece_max);
     const std::int64_t to =
         std::min(n, (d_window.rend() - last + piece_max - 1) / piece_max * piece_max);
+    if (d_heard_end == 0) // the first path of this stretch that is heard
+        d_sum.assign(2 * static_cast<std::size_t>(n), 0.0f);
+    d_heard_begin = std::min(d_heard_begin, first + from);
+    d_heard_end = std::max(d_heard_end, first + to);
     float* re = d_parts.data();
     float* im = re + window;
     for (std::int64_t i = from; i < std::min<std::int64_t>(window, to + reach); ++i) {
@@ -679,63 +721,158 @@ void simulated_radar::add_path(const transmit_line& line,
                  path.amplitude_re,
                  path.amplitude_im,
                  path.piece,
-                 sum,
-                 sum + n },
+                 d_sum.data(),
+                 d_sum.data() + n },
                d_taps);
 }
 
-void simulated_radar::walk(std::int64_t n)
+//! The shape of the walk: S(f) = q / ((2 pi)^2 (f^2 + fl^2)), two-sided, with S(offset)
+//! the level given. In cycles.
+void simulated_radar::shape_walk()
 {
-    // S(f) = q / ((2 pi)^2 (f^2 + fl^2)), two-sided, with S(offset) the level given
     const radar_front_end& f = d_front_end;
     const double dt = 1 / f.sample_rate_hz;
-    const double q = std::pow(10, f.phase_noise_dbc_hz / 10) * 4 * pi * pi *
+    const double q = std::pow(10, f.phase_noise_dbc_hz / 10) *
                      (f.phase_noise_offset_hz * f.phase_noise_offset_hz +
                       f.phase_noise_loop_hz * f.phase_noise_loop_hz);
-    // variance of a step, that of an Ornstein-Uhlenbeck process; the real part of the
-    // noise has the variance 1 / 2
     const double rate = 2 * pi * f.phase_noise_loop_hz;
-    const double variance =
-        rate > 0 ? q * -std::expm1(-2 * rate * dt) / (2 * rate) : q * dt;
-    const double step = std::sqrt(2 * variance);
-    const double keep = std::exp(-rate * dt);
-    d_walk_cycles.resize(n);
-    fill_noise(d_next, static_cast<int>(n), 7, f.seed, d_noise);
-    for (std::int64_t i = 0; i < n; ++i) {
-        d_walk = keep * d_walk + step * d_noise[i];
-        d_walk_cycles[i] = fractional_cycles(d_walk / (2 * pi));
+    // variance after so many samples, that of an Ornstein-Uhlenbeck process
+    const auto variance = [&](int i) {
+        return rate > 0 ? q * -std::expm1(-2 * rate * i * dt) / (2 * rate) : q * i * dt;
+    };
+    walk_shape& s = *d_walk_shape;
+    // real parts of the noise have the variance 1 / 2
+    s.keep = static_cast<float>(std::exp(-rate * dt));
+    s.step = static_cast<float>(std::sqrt(2 * variance(1)));
+    s.keep_block = std::exp(-rate * block * dt);
+    s.step_block = std::sqrt(2 * variance(block));
+    for (int i = 0; i < block; ++i) {
+        s.lost[i] = static_cast<float>(std::expm1(-rate * i * dt));
+        // (a rate that lets nothing through has no step either)
+        s.bridge[i] = variance(block) > 0
+                          ? static_cast<float>(std::exp(-rate * (block - i) * dt) *
+                                               variance(i) / variance(block))
+                          : 0.0f;
     }
 }
 
+//! One step of the walk, into the block \p number.
+double simulated_radar::walk_on(double from, std::int64_t number)
+{
+    constexpr int batch = static_cast<int>(std::tuple_size_v<decltype(d_node_noise)>);
+    if (number / batch != d_node_batch) {
+        d_node_batch = number / batch;
+        for (int i = 0; i < batch; i += 4) {
+            const std::uint64_t counter = (d_node_batch * batch + i) / 4;
+            const random_words w = philox(static_cast<std::uint32_t>(counter),
+                                          static_cast<std::uint32_t>(counter >> 32),
+                                          node_stream,
+                                          0x5a125u,
+                                          d_front_end.seed);
+            const cf64 a = gaussian(w.w[0], w.w[1]), b = gaussian(w.w[2], w.w[3]);
+            d_node_noise[i] = a.re;
+            d_node_noise[i + 1] = a.im;
+            d_node_noise[i + 2] = b.re;
+            d_node_noise[i + 3] = b.im;
+        }
+    }
+    return d_walk_shape->keep_block * from +
+           d_walk_shape->step_block * d_node_noise[number % batch];
+}
+
+//! The walk at the edges of the blocks that hold samples [first, first + n), which are
+//! asked for in order.
+void simulated_radar::walk(std::int64_t first, std::int64_t n)
+{
+    const std::int64_t begin = first / block, end = (first + n - 1) / block + 1;
+    if (d_walk.empty()) {
+        d_walk = { d_walk_held };
+        d_walk_block = begin;
+    }
+    double at = d_walk[std::min<std::int64_t>(begin - d_walk_block, d_walk.size() - 1)];
+    for (std::int64_t k = d_walk_block + d_walk.size(); k <= begin; ++k)
+        at = walk_on(at, k);
+    // the end of the newest block was drawn before: a change of the level spares it
+    std::vector<double>& edges = d_walk_next;
+    edges.clear();
+    for (std::int64_t k = begin; k <= end; ++k) {
+        const std::int64_t known = k - d_walk_block;
+        if (k > begin)
+            at = known < static_cast<std::int64_t>(d_walk.size()) ? d_walk[known]
+                                                                  : walk_on(at, k);
+        edges.push_back(at);
+    }
+    d_walk.swap(edges);
+    d_walk_block = begin;
+}
+
+//! \p re and \p im are samples of the paths, of which those outside [heard_begin,
+//! heard_end) are 0 and are not looked at.
 void simulated_radar::finish(std::int64_t first,
                              int n,
                              int channel,
                              const float* re,
                              const float* im,
+                             std::int64_t heard_begin,
+                             std::int64_t heard_end,
                              cf32* out)
 {
     const radar_front_end& f = d_front_end;
     finish_job j{};
-    j.re = re;
-    j.im = im;
-    j.walk = f.phase_noise ? d_walk_cycles.data() : nullptr;
-    if (f.noise_power > 0) {
-        fill_noise(first, n, channel, f.seed, d_noise);
-        j.noise_re = d_noise.data();
-        j.noise_im = d_noise.data() + n;
-        j.noise = static_cast<float>(std::sqrt(f.noise_power));
-    }
+    j.seed = f.seed;
+    j.channel = channel;
+    j.noise = static_cast<float>(std::sqrt(f.noise_power));
     const double step = f.offset_hz / f.sample_rate_hz;
-    j.cycles = d_phase_cycles + step * first;
-    j.cycle_rate = step;
+    alignas(64) float turn[block];
+    for (int i = 0; i < block; ++i)
+        turn[i] = fractional_cycles(i * step);
+    j.turn = turn;
     const double gain = std::pow(10, f.imbalance_db / 20);
     j.gain_cos = static_cast<float>(gain * std::cos(f.imbalance_rad));
     j.gain_sin = static_cast<float>(gain * std::sin(f.imbalance_rad));
     j.dc = f.dc;
     j.levels = f.adc_bits ? static_cast<float>(1 << (f.adc_bits - 1)) : 0.0f;
-    j.n = n;
-    j.out = out;
-    d_clipped += hot().finish(j);
+
+    alignas(64) float part_re[block], part_im[block], walk[block];
+    alignas(64) cf32 part[block];
+    for (std::int64_t at = first; at < first + n;) {
+        j.number = at / block;
+        const std::int64_t begin = j.number * block;
+        j.from = static_cast<int>(at - begin);
+        j.to = static_cast<int>(std::min<std::int64_t>(block, first + n - begin));
+        const int count = j.to - j.from;
+        const bool whole = count == block;
+        j.re = j.im = j.walk = nullptr;
+        if (at < heard_end && begin + j.to > heard_begin) {
+            j.re = re + (at - first);
+            j.im = im + (at - first);
+            if (!whole) {
+                std::fill_n(part_re, block, 0.0f);
+                std::fill_n(part_im, block, 0.0f);
+                std::copy_n(j.re, count, part_re + j.from);
+                std::copy_n(j.im, count, part_im + j.from);
+                j.re = part_re;
+                j.im = part_im;
+            }
+            j.cycles = fractional_cycles(d_phase_cycles + step * begin);
+            if (f.phase_noise) {
+                const std::int64_t k = j.number - d_walk_block;
+                hot().walk({ j.number,
+                             f.seed,
+                             d_walk_shape.get(),
+                             d_walk[k],
+                             d_walk[k + 1],
+                             walk });
+                j.walk = walk;
+            }
+        }
+        j.out = whole ? out : part;
+        d_clipped += hot().finish(j);
+        if (!whole)
+            std::copy_n(part + j.from, count, out);
+        at += count;
+        out += count;
+    }
 }
 
 void simulated_radar::receive(const transmit_line& line,
@@ -752,11 +889,6 @@ void simulated_radar::receive(const transmit_line& line,
             "; expected sample ",
             d_next,
             " or later, and none of them twice");
-    while (d_front_end.phase_noise && d_next < first) {
-        const std::int64_t part = std::min<std::int64_t>(first - d_next, 4096);
-        walk(part);
-        d_next += part;
-    }
     const std::int64_t end = first + n;
     while (first < end) {
         const stretch s = stretch_of(first);
@@ -768,19 +900,22 @@ void simulated_radar::receive(const transmit_line& line,
                                             piece_max * piece_max);
         const int skip = static_cast<int>(first - begin);
         if (d_front_end.phase_noise)
-            walk(part);
+            walk(first, part);
         for (int channel = 0; channel < (reference ? 2 : 1); ++channel) {
-            d_sum.assign(2 * static_cast<std::size_t>(region), 0.0f);
+            d_heard_begin = std::numeric_limits<std::int64_t>::max();
+            d_heard_end = 0;
             if (channel == 0)
                 for (std::size_t k = 1; k < d_paths.size(); ++k)
-                    add_path(line, d_paths[k], begin, region, d_sum.data());
+                    add_path(line, d_paths[k], begin, region);
             else
-                add_path(line, d_paths[0], begin, region, d_sum.data());
+                add_path(line, d_paths[0], begin, region);
             finish(first,
                    part,
                    channel,
                    d_sum.data() + skip,
                    d_sum.data() + region + skip,
+                   d_heard_begin,
+                   d_heard_end,
                    channel ? reference : out);
         }
         first += part;

@@ -41,6 +41,11 @@
 // dB at 0.8 of the band, and beyond 4500 m/s of range rate 6 dB more each time that
 // doubles.
 //
+// Phase noise: an Ornstein-Uhlenbeck process, or a Brownian one where no loop holds it.
+// It is drawn at each 64th sample, and between two of those, where anything is heard, as
+// a process that ends where it is known to end: one that is free, plus what is missing at
+// the end times cov(y_i, y_64) / var(y_64).
+//
 // Every sample depends on its number, not on how many are asked for at a time, apart from
 // the walk of the phase noise, which begins at the first sample asked for.
 
@@ -48,7 +53,9 @@
 #include "../kernels/core/trajectory.h"
 #include "../kernels/point_target_source/point_target_source.h"
 #include "transmit_line.h"
+#include <array>
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -132,6 +139,8 @@ struct echo_truth {
     double amplitude;
 };
 
+struct walk_shape;
+
 class simulated_radar
 {
 public:
@@ -140,6 +149,7 @@ public:
      * not take, or a hold or reference range below zero
      */
     explicit simulated_radar(const radar_scene& scene);
+    ~simulated_radar();
 
     /*!
      * \brief Change the front end from sample \p at on; the phase goes on where a change
@@ -201,15 +211,18 @@ private:
     void add_path(const transmit_line& line,
                   const line_of& path,
                   std::int64_t first,
-                  std::int64_t n,
-                  float* sum);
+                  std::int64_t n);
     void finish(std::int64_t first,
                 int n,
                 int channel,
                 const float* re,
                 const float* im,
+                std::int64_t heard_begin,
+                std::int64_t heard_end,
                 cf32* out);
-    void walk(std::int64_t n);
+    void shape_walk();
+    double walk_on(double from, std::int64_t number);
+    void walk(std::int64_t first, std::int64_t n);
 
     radar_scene d_scene;
     radar_front_end d_front_end;
@@ -219,14 +232,18 @@ private:
     std::vector<float> d_table;
     std::vector<line_of> d_paths; // coupler, leakage, targets
     std::int64_t d_lines_from = -1;
-    std::vector<cf32> d_window; // of the transmitter's line
-    std::vector<float> d_parts; // the same, real and imaginary apart
-    std::vector<float> d_sum;   // of the paths, likewise
-    std::vector<float> d_noise;
-    std::vector<float> d_walk_cycles; // of the stretch in work
-    double d_phase_cycles = 0;        // at time zero, offset changes taken in
-    double d_walk = 0;                // rad
-    std::int64_t d_next = 0;          // sample that the walk has reached
+    std::vector<cf32> d_window;                      // of the transmitter's line
+    std::vector<float> d_parts;                      // the same, real and imaginary apart
+    std::vector<float> d_sum;                        // of the paths, likewise
+    std::int64_t d_heard_begin = 0, d_heard_end = 0; // samples of it that may not be 0
+    double d_phase_cycles = 0; // at time zero, offset changes taken in
+    std::unique_ptr<walk_shape> d_walk_shape;
+    std::vector<double> d_walk, d_walk_next; // at the edges of blocks, cycles
+    std::int64_t d_walk_block = 0;           // the first of them
+    double d_walk_held = 0;                  // from before the clock began anew
+    std::int64_t d_node_batch = -1;          // of the noise that it goes by
+    std::array<double, 128> d_node_noise;
+    std::int64_t d_next = 0; // sample to be asked for
     std::int64_t d_oldest = 0;
     std::int64_t d_clipped = 0;
 };

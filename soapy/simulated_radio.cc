@@ -565,6 +565,8 @@ void simulated_radio::configure()
         d_radar->configure(f, d_rx_next);
     }
 
+    d_rx_room = static_cast<std::int64_t>(number("rx_buffer_samples"));
+    d_tx_fifo = static_cast<std::int64_t>(number("tx_fifo_samples"));
     d_loss_period = static_cast<std::int64_t>(number("loss_period_samples"));
     d_loss_samples = static_cast<std::int64_t>(number("loss_samples"));
     const double limit = number("rate_limit_hz");
@@ -1026,9 +1028,8 @@ int simulated_radio::read(cf32* out,
             continue;
         }
         if (d_real_time) {
-            const auto room = static_cast<std::int64_t>(number("rx_buffer_samples"));
-            if (clock() - d_rx_next > room) {
-                lose({ d_rx_next, clock() - d_rx_next - room / 2 });
+            if (clock() - d_rx_next > d_rx_room) {
+                lose({ d_rx_next, clock() - d_rx_next - d_rx_room / 2 });
                 continue;
             }
         }
@@ -1217,7 +1218,7 @@ int simulated_radio::write(const cf32* samples,
                 return SOAPY_SDR_TIMEOUT;
             continue;
         }
-        const auto fifo = static_cast<std::int64_t>(number("tx_fifo_samples"));
+        const std::int64_t fifo = d_tx_fifo;
         const auto count = static_cast<std::int64_t>(n);
 
         if (d_cyclic && !d_cycle_begun) {

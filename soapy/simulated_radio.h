@@ -189,6 +189,7 @@ private:
     bool d_together = false;
     std::vector<sample_range> d_losses, d_underflows;
     std::int64_t d_loss_period = 0, d_loss_samples = 0;
+    std::int64_t d_rx_room = 0, d_tx_fifo = 0; // that wait at most
 
     // analogue side
     double d_rx_hz = 2.4e9, d_tx_hz = 2.4e9;

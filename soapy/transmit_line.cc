@@ -81,27 +81,33 @@ bool transmit_line::read(std::int64_t first, std::int64_t n, cf32* out) const
         d_bursts.begin(), d_bursts.end(), [&](const burst& x) { return x.end <= first; });
     if (b == d_bursts.end() || b->begin >= end)
         return false;
-    std::int64_t at = first;
+    // part of a burst: its samples from `from` on leave from sample `at` on
+    const auto each = [&](auto&& take) {
+        for (auto x = b; x != d_bursts.end() && x->begin < end; ++x) {
+            const std::int64_t last = std::min(x->end, end);
+            const std::int64_t period = x->samples.size();
+            for (std::int64_t at = std::max(first, x->begin); at < last;) {
+                const std::int64_t from = (at - x->begin) % period;
+                const std::int64_t part = std::min(last - at, period - from);
+                take(*x, from, part, at);
+                at += part;
+            }
+        }
+    };
     bool heard = false;
-    for (; b != d_bursts.end() && b->begin < end; ++b) {
-        if (b->begin > at) {
-            std::memset(out + (at - first), 0, (b->begin - at) * sizeof(cf32));
-            at = b->begin;
-        }
-        const std::int64_t last = std::min(b->end, end);
-        const std::int64_t period = b->samples.size();
-        while (at < last) {
-            const std::int64_t from = (at - b->begin) % period;
-            const std::int64_t part = std::min(last - at, period - from);
-            heard |= from < b->heard_end && from + part > b->heard_begin;
-            std::memcpy(
-                out + (at - first), b->samples.data() + from, part * sizeof(cf32));
-            at += part;
-        }
-    }
-    if (at < end)
-        std::memset(out + (at - first), 0, (end - at) * sizeof(cf32));
-    return heard;
+    each([&](const burst& x, std::int64_t from, std::int64_t part, std::int64_t) {
+        heard |= from < x.heard_end && from + part > x.heard_begin;
+    });
+    if (!heard)
+        return false;
+    std::int64_t done = first;
+    each([&](const burst& x, std::int64_t from, std::int64_t part, std::int64_t at) {
+        std::memset(out + (done - first), 0, (at - done) * sizeof(cf32));
+        std::memcpy(out + (at - first), x.samples.data() + from, part * sizeof(cf32));
+        done = at + part;
+    });
+    std::memset(out + (done - first), 0, (end - done) * sizeof(cf32));
+    return true;
 }
 
 std::int64_t transmit_line::held() const

@@ -4,6 +4,7 @@
 // The class behind pulse_framer; its members are in framer_*.cc by subject.
 
 #include "../core/errors.h"
+#include "../core/host_clock.h"
 #include "../core/notices.h"
 #include "../core/pulse_arrival.h"
 #include "image_estimate.h"
@@ -29,51 +30,6 @@ constexpr int guard = 16; // samples that a sub-sample arrival looks at on eithe
 constexpr int warm = 8;   // pulses until interval and delay are taken for known
 
 using complex_double = std::complex<double>;
-
-//! What the host's clock says of how many samples were lost.
-class host_clock
-{
-public:
-    explicit host_clock(double rate_hz) : d_rate_hz(rate_hz) {}
-
-    void arrived(double host_s, std::uint64_t delivered)
-    {
-        const double lag = host_s - static_cast<double>(delivered) / d_rate_hz;
-        if (d_known == 0 || host_s - d_begin[0] > bucket_s) {
-            for (int i = buckets - 1; i > 0; --i) {
-                d_begin[i] = d_begin[i - 1];
-                d_least[i] = d_least[i - 1];
-            }
-            d_begin[0] = host_s;
-            d_least[0] = lag;
-            d_known = std::min(d_known + 1, buckets);
-        }
-        d_least[0] = std::min(d_least[0], lag);
-        d_now = lag;
-    }
-
-    //! Samples that came too late to be late only; 0 when the stream is not live.
-    double lost_samples() const
-    {
-        if (d_known < 2)
-            return 0;
-        // a recording that is read as fast as it goes, or slower, says nothing
-        const int last = d_known - 1;
-        if (last >= 2 &&
-            std::abs(d_least[1] - d_least[last]) > 0.05 * (d_begin[1] - d_begin[last]))
-            return 0;
-        return std::max(0.0, (d_now - std::min(d_least[0], d_least[1])) * d_rate_hz);
-    }
-
-private:
-    static constexpr int buckets = 4;
-    static constexpr double bucket_s = 0.25;
-    double d_rate_hz;
-    double d_begin[buckets] = {};
-    double d_least[buckets] = {};
-    int d_known = 0;
-    double d_now = 0;
-};
 
 /*!
  * \brief DC of the receiver, undisturbed by pulses.
@@ -154,6 +110,7 @@ public:
     std::optional<std::int64_t> ready() override;
     bool next(framed_line& facts, cf32* out) override;
     framer_status status() const override;
+    std::vector<std::string> warnings() const override { return d_warnings; }
     std::vector<std::string> notices() override { return d_notices.take(); }
 
 private:
@@ -430,6 +387,7 @@ private:
 
     framer_status d_status;
     double d_jitter2 = 0;
+    std::vector<std::string> d_warnings;
     sar::notices d_notices;
 };
 

@@ -288,6 +288,8 @@ std::int64_t framer::resume(sample_time t, std::optional<int> place)
         lost += interval();
     }
     shift(std::llround(lost));
+    if (!d_host.knows_losses()) // fewer than there were, it may be
+        d_host.forget_offset();
     d_guessed = d_unsure = true;
     d_adrift = false;
     return n;

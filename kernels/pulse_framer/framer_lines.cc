@@ -102,7 +102,12 @@ bool framer::raw_line(framed_line& facts, std::vector<cf32>& line)
         d_found.pop_front();
         facts = {};
         facts.pulse = p.n;
-        facts.time_s = time_s(later(p.epoch, by_schedule() ? -d_fs * d_p.delay_s : 0.0));
+        const sample_time sent =
+            later(p.epoch, by_schedule() ? -d_fs * d_p.delay_s : 0.0);
+        facts.time_s = time_s(sent);
+        facts.host_s = d_host.offset_s().value_or(0) +
+                       (static_cast<double>(sent.whole) + sent.part) / d_fs;
+        facts.live = d_host.live();
         facts.jitter_samples = jitter;
         facts.amplitude = p.seen.amplitude;
         facts.snr_db = p.seen.snr_db;
@@ -392,8 +397,11 @@ bool framer::next(framed_line& facts, cf32* out)
         facts.frequency_hz = d_facts.frequency_hz;
         facts.summed = 0;
         facts.used.assign(d_p.presum > 1 ? d_p.presum : 0, 0);
-        facts.time_s = d_facts.time_s - static_cast<double>(d_facts.pulse - d_next) *
-                                            d_p.presum * interval() / d_fs;
+        const double before_s =
+            static_cast<double>(d_facts.pulse - d_next) * d_p.presum * interval() / d_fs;
+        facts.time_s = d_facts.time_s - before_s;
+        facts.host_s = d_facts.host_s - before_s;
+        facts.live = d_facts.live;
         if (d_p.fill == hole_fill::hold) {
             facts.flags |= framed_line::held;
             std::copy(d_held.begin(), d_held.end(), out);

@@ -139,7 +139,7 @@ int framer::feed(const cf32* samples,
         d_search += n;
         d_rotated += n;
         d_delivered += n;
-        d_host.arrived(host_s, d_delivered);
+        d_host.arrived(host_s, end_of_buffer());
         return n;
     }
     const std::int64_t first = end_of_buffer();
@@ -155,7 +155,7 @@ int framer::feed(const cf32* samples,
         scan(trigger, n, first);
     d_delivered += n;
     d_status.samples += n;
-    d_host.arrived(host_s, d_delivered);
+    d_host.arrived(host_s, end_of_buffer());
     return n;
 }
 

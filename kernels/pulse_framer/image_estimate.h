@@ -60,6 +60,20 @@ public:
     }
 
     bool possible() const { return d_delays >= 8; }
+    //! Of the pulse: its samples times the part of the band that it fills.
+    double time_bandwidth() const
+    {
+        double sum = 0, squares = 0;
+        for (const gr_complex& v : d_filter) {
+            const double power = std::norm(v);
+            sum += power;
+            squares += power * power;
+        }
+        // the window of a chirp is that of its spectrum, too: (mean of hann^2)^2 over
+        // mean of hann^4
+        constexpr double narrowed = 18.0 / 35;
+        return squares > 0 ? d_pulse * sum * sum / (squares * d_length) / narrowed : 0;
+    }
     //! Samples looked at: from t - before() on.
     int before() const { return d_before; }
     int samples() const { return d_delays + d_pulse; }

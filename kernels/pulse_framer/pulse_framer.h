@@ -128,6 +128,8 @@ struct framed_line {
 
     std::int64_t pulse = 0; //!< number, counted by time from pulse 0
     double time_s = 0;      //!< of the pulse, on the clock of the stamps
+    double host_s = 0;      //!< the same on the host's, as feed() was told of it
+    bool live = false;      //!< samples come at the pace of the host's clock
     unsigned flags = 0;
     double jitter_samples = 0; //!< where the line begins minus where it ought to
     double amplitude = 0;      //!< of the reference pulse, 1: as the replica; no code
@@ -244,6 +246,8 @@ public:
     virtual bool next(framed_line& facts, cf32* out) = 0;
 
     virtual framer_status status() const = 0;
+    //! What parameters that hold together will do badly, known from the start.
+    virtual std::vector<std::string> warnings() const = 0;
     //! Sentences since the last call: what was decided, what was wrong.
     virtual std::vector<std::string> notices() = 0;
 };

@@ -46,6 +46,17 @@ constexpr int trend_memory = 32;
 
 } // namespace
 
+namespace {
+
+//! Time-bandwidth product from which on the image of a receiver is taken off well.
+constexpr double enough_for_image = 100;
+
+//! Of w, by the side lobes that a pulse has before it; docs/blocks/pulse_framer.md has
+//! what was measured at 50, 100 and more.
+double image_error_db(double product) { return -45 + 11 * std::log2(100 / product); }
+
+} // namespace
+
 framer::framer(const pulse_framer_params& params)
     : d_p(params),
       d_fs(params.acq->sample_rate_hz),
@@ -120,6 +131,19 @@ framer::framer(const pulse_framer_params& params)
         require(d_image_of->possible(),
                 "remove_image is on, but the pulse or the interval is too short for it; "
                 "expected a pulse of 32 samples or more");
+        const double product = d_p.replica.empty()
+                                   ? acq->pulse_length_s * acq.bandwidth_hz()
+                                   : d_image_of->time_bandwidth();
+        if (product < enough_for_image)
+            d_warnings.push_back(sentence(
+                "remove_image is on, and the time-bandwidth product of the pulse is ",
+                std::lround(product),
+                "; expected ",
+                enough_for_image,
+                " or more: what is taken off is wrong by about ",
+                std::lround(image_error_db(product)),
+                " dB, which an image weaker than that becomes. A longer pulse or one of "
+                "more bandwidth helps, or remove_image off"));
     }
     const bool trigger = d_p.alignment == framer_alignment::trigger ||
                          (d_p.alignment == framer_alignment::automatic &&

@@ -672,6 +672,36 @@ BOOST_AUTO_TEST_CASE(gaps_of_unknown_length)
         }
 }
 
+BOOST_AUTO_TEST_CASE(gaps_that_follow_each_other_are_counted_each_for_itself)
+{
+    // the host's clock has seen both, and the first is counted already
+    const double pri = 800;
+    pulse_framer_params p{ acquisition(fields(300, fs / pri)) };
+    p.alignment = framer_alignment::leakage;
+    auto f = kernel::pulse_framer::make(p);
+    radio r;
+    r.stamps = false;
+    const std::int64_t before = 15000 * 800; // 0.6 s
+    r.samples = before + 8000 * 800;
+    r.host_jitter_s = 2e-6;
+    r.losses = { { before + 123, 77 * 800 + 345, radio::sign::none },
+                 { before + 2000 * 800, 50 * 800 + 400, radio::sign::message } };
+    r.main = pulses(p.acq, 10, pri);
+    const auto lines = r.run(*f);
+    in_order(lines);
+    const std::int64_t lost = 77 * 800 + 345 + 50 * 800 + 400;
+    BOOST_TEST(std::abs(static_cast<double>(f->status().lost_samples) - lost) <= 1);
+    BOOST_TEST(lines.back().facts.pulse >= (r.samples - 10) / 800 - 3);
+    // and when each pulse left is known by that clock, 10 samples before its arrival
+    double worst_s = 0;
+    for (const line_out& l : lines)
+        worst_s = std::max(worst_s,
+                           std::abs(l.facts.host_s - (10 + 800.0 * l.facts.pulse) / fs));
+    BOOST_TEST(worst_s < 3e-6);
+    BOOST_TEST(!lines.front().facts.live);
+    BOOST_TEST(lines.back().facts.live);
+}
+
 BOOST_AUTO_TEST_CASE(a_schedule_alone_waits_for_the_next_stamp)
 {
     const double pri = 500;
@@ -1784,6 +1814,78 @@ BOOST_AUTO_TEST_CASE(the_image_of_the_receiver_is_taken_off)
         // and nothing is made where there is none
         BOOST_TEST(worst_db(run(false, true, s)) < least);
         BOOST_TEST(s.image_db < least);
+    }
+}
+
+//! Side lobes of the first echo are taken for its image, whatever image there is.
+BOOST_AUTO_TEST_CASE(short_pulses_are_warned_of_where_the_image_is_taken_off)
+{
+    const double pri = 2500;
+    for (const int n : { 64, 100, 200, 280 }) {
+        pulse_framer_params p{ acquisition(fields(1200, fs / pri, n)) };
+        p.alignment = framer_alignment::leakage;
+        p.reference_delay_s = 20 / fs;
+        for (const double image_db : { -25.0, -45.0 }) {
+            const std::vector<std::pair<double, cd>> echoes = {
+                { 0, 1 }, { 33.4, cd(0, 0.1) }, { 250.7, cd(0.1, 0.05) }, { 420, 0.1 }
+            };
+            std::vector<std::function<cf32(std::int64_t)>> each;
+            for (const auto& [late, size] : echoes)
+                each.push_back(pulses(p.acq, 100.3 + late, pri, [size = size](auto) {
+                    return 0.5 * size;
+                }));
+            const auto run = [&](bool image, bool removed) {
+                radio r;
+                r.samples = 150 * 2500;
+                std::mt19937 noise(5);
+                const std::complex<float> w(std::polar(std::pow(10, image_db / 20), 0.7));
+                r.main = [&](std::int64_t u) {
+                    std::normal_distribution<float> d(0, 5e-4f);
+                    std::complex<float> x(d(noise), d(noise));
+                    for (const auto& e : each)
+                        x += std::complex<float>(e(u).re, e(u).im);
+                    if (image)
+                        x += w * std::conj(x);
+                    return cf32{ x.real(), x.imag() };
+                };
+                p.remove_image = removed;
+                auto f = kernel::pulse_framer::make(p);
+                return r.run(*f);
+            };
+            const auto clean = run(false, false), before = run(true, false),
+                       after = run(true, true);
+            const auto off_db = [&](const auto& lines) {
+                return difference_db(lines.back().samples, clean.back().samples);
+            };
+            BOOST_TEST_MESSAGE("product " << n / 2 << ": " << off_db(before)
+                                          << " dB of image, then " << off_db(after));
+            BOOST_TEST(off_db(before) == image_db, boost::test_tools::tolerance(0.02));
+            BOOST_TEST((off_db(after) < off_db(before)) == (n >= 200 || image_db == -25));
+            // as the warning says, or better
+            BOOST_TEST(off_db(after) < -45 + 11 * std::log2(200.0 / n));
+            BOOST_TEST(off_db(after) > -45 + 11 * std::log2(200.0 / n) - 12);
+        }
+        // the product of a replica is seen in its spectrum
+        for (const bool replica : { false, true }) {
+            p.remove_image = true;
+            if (replica)
+                p.replica = transmitted_pulse(p.acq);
+            const auto said = kernel::pulse_framer::make(p)->warnings();
+            if (n < 200) {
+                BOOST_REQUIRE_EQUAL(said.size(), 1u);
+                const auto at = said[0].find("of the pulse is ");
+                BOOST_REQUIRE(at != std::string::npos);
+                BOOST_TEST(std::abs(std::stod(said[0].substr(at + 16)) - n / 2) <=
+                           (replica ? 0.06 * n : 0));
+                BOOST_TEST(has(said[0], "expected 100 or more"), said[0]);
+                if (n == 100 && !replica)
+                    BOOST_TEST(has(said[0], "about -34 dB"), said[0]);
+            } else if (n > 200 || !replica) {
+                BOOST_TEST(said.empty());
+            }
+            p.remove_image = false;
+            BOOST_TEST(kernel::pulse_framer::make(p)->warnings().empty());
+        }
     }
 }
 

@@ -27,10 +27,15 @@ public:
     };
 
     bool clock = true, cycle = false, timed_start = true;
-    int piece = 100;        // samples of a read
-    int takes = 1 << 30;    // samples of a write
-    std::int64_t fifo = -1; // samples taken ahead of those received; -1: any
-    long long base_ns = 0;  // of sample 0
+    int piece = 100;         // samples of a read
+    int takes = 1 << 30;     // samples of a write
+    std::int64_t fifo = -1;  // samples taken ahead of those received; -1: any
+    std::int64_t holds = -1; // the same of a stream, whose clock goes on meanwhile:
+    int drips = 2;           // a full one still takes so many with each write
+    int buffer = 0;          // a write ends where one of these does; 0: anywhere
+    std::int64_t taken = 0;
+    int writes = 0;
+    long long base_ns = 0; // of sample 0
     int stamp_offset_ns = 0;
     std::int64_t now = 0; // samples
     // samples that the clock is ahead of those read; a burst before it comes too late
@@ -128,6 +133,14 @@ public:
         }
         const bool anew = bursts.empty() || bursts.back().ended || t;
         int part = std::min(n, takes);
+        ++writes;
+        if (holds >= 0)
+            part = static_cast<int>(
+                std::clamp<std::int64_t>(now + holds - taken, std::min(n, drips), part));
+        if (buffer > 0)
+            part = static_cast<int>(
+                std::min(part, buffer - static_cast<int>(taken % buffer)));
+        taken += part;
         if (fifo >= 0) {
             std::int64_t end = now;
             if (!bursts.empty() && bursts.back().time_ns)
@@ -678,6 +691,51 @@ BOOST_AUTO_TEST_CASE(a_stream_keeps_pace_with_the_receiver)
     for (std::size_t i = 0; i < x.size(); ++i)
         BOOST_REQUIRE(x[i].re == (i % 1000 < 40 ? 0.01f * (i % 1000 + 1) : 0.0f));
     BOOST_TEST(t->status().sent == x.size() / 1000);
+}
+
+//! It goes on filling while it plays: who writes until all is taken waits for the radio,
+//! and reads late from then on.
+BOOST_AUTO_TEST_CASE(a_full_transmitter_does_not_hold_the_receiver_up)
+{
+    for (const transmit_mode mode : { transmit_mode::stream, transmit_mode::timed }) {
+        scripted_radio radio;
+        radio.holds = 1000;
+        auto p = params_of(mode);
+        if (mode == transmit_mode::timed) {
+            p.pulse.assign(990, { 0.5f, 0 });
+            radio.holds = 1500;
+        }
+        const auto t = kernel::radar_transceiver::make(p, radio);
+        t->start(0);
+        for (int i = 0; i < 200; ++i) {
+            radio.writes = 0;
+            t->step(i * 1e-4, 1000, 1 << 30);
+            BOOST_TEST(radio.writes <= 12);
+        }
+        // and it is kept full, nonetheless
+        const std::int64_t due =
+            mode == transmit_mode::stream ? radio.now + 900 : 20 * 990;
+        BOOST_TEST(radio.taken >= due);
+    }
+    // one that takes a packet at a time is not full for that
+    scripted_radio radio;
+    radio.takes = 64;
+    const auto t =
+        kernel::radar_transceiver::make(params_of(transmit_mode::stream), radio);
+    t->start(0);
+    t->step(0, 1000, 1 << 30);
+    BOOST_TEST(radio.taken >= 5000);
+    // nor one whose buffer ends
+    scripted_radio small;
+    small.buffer = 300;
+    small.piece = 2000;
+    const auto u =
+        kernel::radar_transceiver::make(params_of(transmit_mode::stream), small);
+    u->start(0);
+    for (int i = 0; i < 50; ++i) {
+        u->step(i * 2e-3, 1000, 1 << 30);
+        BOOST_TEST(small.taken >= small.now + 5000 - 2000);
+    }
 }
 
 BOOST_AUTO_TEST_CASE(what_the_caller_has_no_room_for_is_a_loss_of_known_length)

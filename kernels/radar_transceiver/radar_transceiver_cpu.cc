@@ -65,6 +65,16 @@ private:
         const std::complex<double> c = d_code.at(pulse);
         return { static_cast<float>(c.real()), static_cast<float>(c.imag()) };
     }
+    //! A driver takes packets, \p count samples of \p n here. Less than it took before is
+    //! the rest of a buffer; twice in a row it is what has become free since it was full,
+    //! and would be so again at each further write.
+    bool is_full(int count, std::int64_t n)
+    {
+        d_packet = std::max(d_packet, count);
+        d_short_writes =
+            count < std::min<std::int64_t>(n, d_packet) ? d_short_writes + 1 : 0;
+        return d_short_writes > 1;
+    }
     void skip_missed();
     std::int64_t newest() const;
     void plan_ahead();
@@ -118,6 +128,8 @@ private:
     std::int64_t d_pulse = 0;   // next to be sent
     std::size_t d_of_pulse = 0; // samples of it that the radio has
     std::int64_t d_written = 0; // stream: samples
+    int d_packet = 0;           // samples that one write took at most
+    int d_short_writes = 0;     // in a row
     double d_host_s = 0;        // of this step
     //! The radio's clock, which what was read lags behind, after a burst that came too
     //! late.
@@ -403,6 +415,8 @@ void transceiver::send_bursts()
                          "); expected transmit = 'stream', with leakage or a reference "
                          "channel to find the pulses by"));
         d_of_pulse += w.count;
+        if (is_full(w.count, left))
+            return;
         if (d_of_pulse < d_p.pulse.size())
             continue;
         d_of_pulse = 0;
@@ -439,6 +453,8 @@ void transceiver::send_stream()
         const std::int64_t before = d_written / d_p.interval;
         d_written += w.count;
         d_status.sent += d_written / d_p.interval - before;
+        if (is_full(w.count, n))
+            return;
     }
 }
 

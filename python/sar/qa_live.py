@@ -4,6 +4,7 @@ The radio starts its transmitter when it likes, drifts, leaks, and loses samples
 compared with those of point_target_source, which does nothing of that."""
 
 import math
+import time
 
 import conftest
 import numpy as np
@@ -12,7 +13,8 @@ import pytest
 from gnuradio import blocks, gr, sar
 
 soapy = pytest.importorskip("gnuradio.soapy", reason="gr-soapy is not here")
-from qa_sarsim import IDS, events, scene_file  # noqa: E402 (skips where SoapySDR or sarsim is not)
+from qa_radar_transceiver import host_minus_radio, same_radio  # noqa: E402 (skips where SoapySDR or sarsim is not)
+from qa_sarsim import IDS, events, scene_file  # noqa: E402
 
 RATE, PRI, CARRIER, SPEED = 20e6, 20000, 5.8e9, 20.0
 BAND, LENGTH = 15e6, 400 / RATE
@@ -221,3 +223,48 @@ def test_a_strip_map_from_a_radio(tmp_path):
         assert np.all(np.abs(np.subtract(*peaks)) <= (1, 1)), (target, peaks)
         ratio = a[peaks[1]] / b[peaks[1]]
         assert abs(ratio) == pytest.approx(1, abs=0.03) and abs(np.angle(ratio)) < 0.05
+
+def test_latency_behind_gr_soapy(tmp_path):
+    """A plain source and pulse_framer: frames and images say when they left, by sarsim's clock no sooner."""
+    rate, pri, pulses = 2e6, 4000, 1000
+    acq = ACQ.replace(samples=400, sample_rate_hz=rate, prf_hz=rate / pri, pulse_length_s=200 / rate,
+                      chirp_rate_hz_per_s=1.5e6 * rate / 200)
+    args = f"id=live{next(IDS)},pace=real_time,leakage_db={LEAK_DB},scene={scene_of(tmp_path)}"
+    device = "driver=sarsim,profile=b210"
+    source, sink = (make(device, "fc32", 1, args, "", [""], [""]) for make in (soapy.source, soapy.sink))
+    for b in (source, sink):
+        b.set_sample_rate(0, rate)
+        b.set_frequency(0, CARRIER)
+    pulse = np.zeros(pri, np.complex64)
+    pulse[:200] = sar.transmitted_pulse(acq)
+    tb = gr.top_block()
+    tb.connect(blocks.vector_source_c(pulse.tolist(), True), sink)
+    framer = sar.pulse_framer(acq, 50, alignment="leakage", positions=True)
+    head = blocks.head(gr.sizeof_gr_complex, pri * pulses)
+    tb.connect(source, head, framer)
+    tb.connect(sar.trajectory_source(TRACK, acq.prf_hz, pulses + 200), (framer, 1))
+    former = sar.bp_accumulator(acq, GRID, oversampling=4, pulses_per_image=100, backend="cpu")
+    images = sar.image_sink(GRID.cols, str(tmp_path), "live")
+    lines = blocks.vector_sink_c(acq.samples)
+    tb.connect(framer, sar.pulse_compression(acq, 4, "hamming", backend="cpu"), former, images)
+    tb.connect(framer, lines)
+    tb.connect((framer, 1), (former, 1))
+    radio_ = same_radio(f"{device},{args}")
+    tb.start()
+    try:
+        deadline = time.monotonic() + 30
+        while lines.nitems_read(0) < pulses - 60 and time.monotonic() < deadline:
+            time.sleep(0.02)
+        difference, known = host_minus_radio(radio_)
+    finally:
+        tb.stop()
+        tb.wait()
+    assert framer.error() == former.error() == images.error() == ""
+    frames = [pmt.to_python(t.value) for t in lines.tags() if str(t.key) == "sar_frame"]
+    timed = [f for f in frames if "host_s" in f]
+    assert len(timed) >= 8
+    off = np.array([f["host_s"] - f["time_s"] for f in timed]) - difference
+    # gr-soapy hands on what a read gave, 1 ms of samples
+    assert np.all(off > -known - 1e-4) and off[-1] < 0.02, off
+    late = [i["latency_s"] for i in images.images if "latency_s" in i]
+    assert len(late) >= 3 and 0 < min(late) < 0.5, late

@@ -2,6 +2,7 @@
 """pulse_framer as a block: one scene by every alignment, tags, positions, long pulses, a recording.
 The framing itself: qa_pulse_framer.cc."""
 import os
+import time
 
 import numpy as np
 import pmt
@@ -520,3 +521,48 @@ def test_promenade_by_the_wrong_channel(coffee_can):
         assert "interval" in str(e)
     else:
         assert len(lines) < 400 or framer.status()["lost"] > 50
+
+@pytest.mark.parametrize("length", [100, 200])
+def test_an_image_taken_off_by_a_short_pulse_is_warned_of_at_the_start(length, capfd):
+    """Of 100 samples over half the band: a time-bandwidth product of 50."""
+    acq = acquisition(pulse_length_s=length / FS, chirp_rate_hz_per_s=10e6 * FS / length)
+    framer = sar.pulse_framer(acq, 10, alignment="leakage", remove_image=True)
+    run(framer, np.zeros(10000, complex))
+    said = [x for x in capfd.readouterr().out.splitlines() if "remove_image" in x]
+    assert len(said) == (length == 100), said
+    if said:
+        assert "warning" in said[0] and "product of the pulse is 50; expected 100 or more" in said[0]
+
+
+# ---- the host's clock ------------------------------------------------------------------------------
+@pytest.mark.parametrize("live", [True, False])
+def test_frames_of_a_live_stream_say_when_they_left(live):
+    """Behind a throttle as behind a radio; a recording that is read as fast as it goes has no such time."""
+    fs, pri, count = 1e6, 2000, 1000
+    acq = sar.acquisition(waveform="pulsed_lfm", samples=300, carrier_hz=2.4e9, prf_hz=fs / pri, sample_rate_hz=fs,
+                          pulse_length_s=100 / fs, chirp_rate_hz_per_s=0.5 * fs * fs / 100, slant_range_first_m=0.0)
+    one = np.zeros(pri, np.complex64)
+    one[7:107] = sar.transmitted_pulse(acq)
+    tb = gr.top_block()
+    source = blocks.vector_source_c(one.tolist(), True)
+    throttle = blocks.throttle(gr.sizeof_gr_complex, fs) if live else blocks.copy(gr.sizeof_gr_complex)
+    throttle.set_max_noutput_items(2000)  # late by 2 ms at most
+    head = blocks.head(gr.sizeof_gr_complex, count * pri + 400)
+    framer = sar.pulse_framer(acq, 50, alignment="leakage")
+    sink = blocks.vector_sink_c(acq.samples)
+    tb.connect(source, throttle, head, framer, sink)
+    began = time.monotonic()
+    tb.run()
+    ended = time.monotonic()
+    assert framer.error() == ""
+    frames = [f for _, f in of(sink.tags(), "sar_frame")]
+    assert len(frames) >= 19
+    if not live:
+        assert not any("host_s" in f for f in frames)
+        return
+    # known after some three quarters of a second
+    timed = [f for f in frames if "host_s" in f]
+    assert [f["frame"] for f in timed] == [f["frame"] for f in frames[-len(timed):]] and len(timed) >= 9
+    off = np.array([f["host_s"] - f["time_s"] for f in timed])
+    assert np.ptp(off) < 0.02 and began - 0.01 < off[-1] < began + 0.5, off - began
+    assert timed[-1]["host_s"] < ended
