@@ -88,29 +88,34 @@ BOOST_AUTO_TEST_CASE(another_centroid)
     BOOST_CHECK_THROW(s->set_centroid({ 1e9 }), std::invalid_argument);
 }
 
-// What a GPU takes in place of square roots: 0.1 m in range and along the track from a
-// beam of 30 degrees, and what bends more.
+// What a GPU takes in place of square roots: good enough wherever they say so, which is
+// for 0.25 m at X band from a beam of 15 degrees, and not where they bend more.
 BOOST_DATA_TEST_CASE(polynomials_are_the_functions,
-                     data::make({ 0.0, 0.2, -0.5 }) * data::make({ 9.6e9, 3e9 }),
+                     data::make({ 0.0, 0.2, -0.2 }) * data::make({ 9.6e9, 2e9 }) *
+                         data::make({ 150e6, 960e6 }),
                      sine_of_squint,
-                     carrier_hz)
+                     carrier_hz,
+                     sampling_hz)
 {
-    imager_scene scene(2000, 300, 0.0, "pulsed");
+    imager_scene scene(800, 300, 0.0, "pulsed");
     scene.fields.carrier_hz = carrier_hz;
-    scene.fields.sample_rate_hz = 1.6e9;
-    scene.fields.chirp_rate_hz_per_s = 1.5e15;
-    scene.fields.prf_hz = 4 * 60 * 0.26 * carrier_hz / speed_of_light;
+    scene.fields.sample_rate_hz = sampling_hz;
+    scene.fields.chirp_rate_hz_per_s = 0.7 * sampling_hz / 1e-6;
+    scene.fields.prf_hz = 4 * 60 * 0.13 * carrier_hz / speed_of_light;
     scene.fields.doppler_centroid_hz =
         2 * 60 * sine_of_squint * carrier_hz / speed_of_light;
-    const auto s = stolt::make({ { acquisition(scene.fields), 2, 300 } }, cpu);
+    const auto s = stolt::make({ { acquisition(scene.fields), 1, 300 } }, cpu);
     const stolt_map::shape& shape = s->shape();
     const range_doppler_frame& f = s->plan().frame();
+    const bool serve = stolt_map::polynomials_serve(f, shape);
+    BOOST_TEST(serve == (carrier_hz > 9e9 || sampling_hz < 5e8));
     double phase = 0;
     double place = 0;
     double weight = 0;
     for (int k = 0; k < f.rows; k += 5) {
         const stolt_map::row r = stolt_map::row_of(f, k);
-        BOOST_REQUIRE(stolt_map::all_propagate(shape, r));
+        if (!stolt_map::all_propagate(shape, r))
+            continue;
         const stolt_map::row_polynomials p = stolt_map::polynomials_of(shape, r);
         for (int i = -shape.length; i < shape.length; i += 13)
             phase = std::max(
@@ -128,8 +133,9 @@ BOOST_DATA_TEST_CASE(polynomials_are_the_functions,
                 std::abs(stolt_map::polynomial(p.weight, static_cast<float>(x)) / w - 1));
         }
     }
+    const double slack = 1.2; // between the points that polynomials_serve() looks at
+    BOOST_TEST(serve == (phase < slack * stolt_map::largest_phase_error &&
+                         place < slack * stolt_map::largest_position_error &&
+                         weight < slack * stolt_map::largest_weight_error));
     BOOST_TEST_MESSAGE(phase << " cycles, " << place << " bins, " << weight);
-    BOOST_TEST(phase < (carrier_hz > 9e9 ? 1e-6 : 1e-3));
-    BOOST_TEST(place < (carrier_hz > 9e9 ? 1e-5 : 1e-3));
-    BOOST_TEST(weight < (carrier_hz > 9e9 ? 1e-6 : 1e-4));
 }

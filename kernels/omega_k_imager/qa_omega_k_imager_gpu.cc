@@ -83,8 +83,7 @@ BOOST_DATA_TEST_CASE(rows_of_each_length,
                                   4900,
                                   5900,
                                   8000,
-                                  9000,
-                                  10000 }),
+                                  9000 }),
                      samples)
 {
     imager_scene scene(samples, 24, 0.4, "pulsed");

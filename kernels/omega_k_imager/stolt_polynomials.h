@@ -6,6 +6,7 @@
 
 #include "../core/constants.h"
 #include "../stolt/stolt_math.h"
+#include <cmath>
 
 namespace gr {
 namespace sar {
@@ -89,6 +90,59 @@ SAR_HD row_polynomials polynomials_of(const shape& s, const row& r)
     chebyshev_through([&](double u) { return weight_at(s, r, u * half * s.step_hz); },
                       p.weight);
     return p;
+}
+
+// ---- where they serve
+
+//! A row turns by less, so that a kernel can count it: cycles.
+constexpr double most_cycles = 1 << 18;
+//! What polynomials may be off: of a cycle, of a bin, of the weight.
+constexpr double largest_phase_error = 5e-7;
+constexpr double largest_position_error = 5e-6;
+constexpr double largest_weight_error = 5e-7;
+
+//! Are the polynomials of a row as good as its functions?
+inline bool polynomials_serve(const shape& s, const row& r)
+{
+    constexpr int points = 257;
+    const row_polynomials p = polynomials_of(s, r);
+    const double half = s.length / 2.0;
+    const auto far = [](double a, double b, double limit) {
+        return !(std::abs(a - b) <= limit);
+    };
+    for (int i = 0; i < points; ++i) {
+        const double u = 2.0 * i / (points - 1) - 1;
+        const double hz = u * half * s.step_hz;
+        const double cycles = reference_at(s, r, u * s.length * s.bin_hz);
+        const double w = weight_at(s, r, hz);
+        if (!(std::abs(cycles) < most_cycles) ||
+            far(polynomial(p.reference, u), cycles, largest_phase_error) ||
+            far(position_by(p, u), position_at(s, r, hz), largest_position_error) ||
+            far(polynomial(p.weight, static_cast<float>(u)), w, largest_weight_error * w))
+            return false;
+    }
+    return true;
+}
+
+//! Of all rows of a frame? Looked at in those of the lowest and highest Doppler
+//! frequencies, where square roots bend most, and in some between.
+inline bool polynomials_serve(const range_doppler_frame& f, const shape& s)
+{
+    const auto frequency = [&](int k) { return doppler_frequency(f, k, f.centroid_hz); };
+    int lowest = 0;
+    int highest = 0;
+    for (int k = 0; k < f.rows; ++k) {
+        if (!all_propagate(s, row_of(f, k)))
+            return false;
+        if (frequency(k) < frequency(lowest))
+            lowest = k;
+        if (frequency(k) > frequency(highest))
+            highest = k;
+    }
+    for (const int k : { lowest, highest, 0, f.rows / 3, f.rows / 2 })
+        if (!polynomials_serve(s, row_of(f, k)))
+            return false;
+    return true;
 }
 
 } // namespace stolt_map

@@ -2,7 +2,6 @@
 #include "../cuda/cuda_space.h"
 #include "stolt_rows.cuh"
 #include "stolt_rows.h"
-#include <cmath>
 
 namespace gr {
 namespace sar {
@@ -12,12 +11,6 @@ namespace {
 
 constexpr int block_threads = 128;
 
-//! A row turns by less, so that a kernel can count it: cycles.
-constexpr double most_cycles = 1 << 18;
-//! What polynomials may be off: of a cycle, of a bin, of the weight.
-constexpr double largest_phase_error = 5e-7;
-constexpr double largest_position_error = 5e-6;
-constexpr double largest_weight_error = 5e-7;
 //! Difference from the table of taps up to which polynomials stand for it: -105 dB.
 constexpr double largest_tap_error = 5e-6;
 
@@ -101,7 +94,6 @@ std::unique_ptr<row_kernel> kernel_for(int length)
         row_kernel_of<block_shape<384, 24, 16, 16>, 2>::make,
         row_kernel_of<block_shape<256, 16, 16, 32>, 1>::make,
         row_kernel_of<block_shape<384, 24, 16, 24>, 1>::make,
-        row_kernel_of<block_shape<512, 20, 8, 8, 8>, 1>::make,
     };
     for (const maker make : makers)
         if (auto k = make(length))
@@ -132,7 +124,7 @@ public:
     {
         const stolt_map::shape& s = d_mapping.shape();
         const range_doppler_frame& f = d_mapping.plan().frame();
-        d_serves = f.uniform && polynomials_serve(f, s);
+        d_serves = f.uniform && stolt_map::polynomials_serve(f, s);
         if (!d_serves)
             return;
         const cuda::device_guard device(d_space.index());
@@ -169,57 +161,6 @@ public:
     }
 
 private:
-    //! Looked at in the rows of the lowest and highest Doppler frequencies, where square
-    //! roots bend most, and in some between.
-    static bool polynomials_serve(const range_doppler_frame& f, const stolt_map::shape& s)
-    {
-        double lowest = 1e300;
-        double highest = -1e300;
-        int ends[2] = { 0, 0 };
-        for (int k = 0; k < f.rows; ++k) {
-            const double frequency = doppler_frequency(f, k, f.centroid_hz);
-            if (frequency < lowest)
-                ends[0] = k;
-            if (frequency > highest)
-                ends[1] = k;
-            lowest = std::fmin(lowest, frequency);
-            highest = std::fmax(highest, frequency);
-            if (!stolt_map::all_propagate(s, stolt_map::row_of(f, k)))
-                return false;
-        }
-        for (const int k : { ends[0], ends[1], 0, f.rows / 3, f.rows / 2 })
-            if (!is_near(s, stolt_map::row_of(f, k)))
-                return false;
-        return true;
-    }
-
-    static bool is_near(const stolt_map::shape& s, const stolt_map::row& r)
-    {
-        using stolt_map::polynomial;
-        constexpr int points = 257;
-        const stolt_map::row_polynomials p = stolt_map::polynomials_of(s, r);
-        const double half = s.length / 2.0;
-        const auto far = [](double a, double b, double limit) {
-            return !(std::abs(a - b) <= limit);
-        };
-        for (int i = 0; i < points; ++i) {
-            const double u = 2.0 * i / (points - 1) - 1;
-            const double hz = u * half * s.step_hz;
-            const double cycles = stolt_map::reference_at(s, r, u * s.length * s.bin_hz);
-            const double weight = stolt_map::weight_at(s, r, hz);
-            if (!(std::abs(cycles) < most_cycles) ||
-                far(polynomial(p.reference, u), cycles, largest_phase_error) ||
-                far(stolt_map::position_by(p, u),
-                    stolt_map::position_at(s, r, hz),
-                    largest_position_error) ||
-                far(polynomial(p.weight, static_cast<float>(u)),
-                    weight,
-                    largest_weight_error * weight))
-                return false;
-        }
-        return true;
-    }
-
     const stolt& d_mapping;
     azimuth_filter& d_filter;
     const tap_polynomials d_taps;
