@@ -103,8 +103,7 @@ BOOST_DATA_TEST_CASE(equals_cpu_with_every_option,
     BOOST_TEST(difference_db(form_on_gpu(p, raw, oversampling == 1), truth) < -100);
 }
 
-// One that is far from zero needs longer transforms; one that varies over the swath takes
-// the stages, as the next one does not.
+// One that varies over the swath takes the stages, as the next one does not.
 BOOST_AUTO_TEST_CASE(other_centroids)
 {
     imager_scene scene(397, 120, 0.0, "pulsed");
@@ -116,7 +115,7 @@ BOOST_AUTO_TEST_CASE(other_centroids)
     const auto gpu = chirp_scaling_imager::make(p, choose_target(backend::cuda));
     const double prf = scene.fields.prf_hz;
     for (const std::vector<double>& centroid : std::vector<std::vector<double>>{
-             { 0.3 * prf }, { 0.3 * prf, 0.05 }, { -0.2 * prf }, { 7.4 * prf } }) {
+             { 0.3 * prf }, { 0.3 * prf, 0.05 }, { -0.2 * prf }, { -2.5 * prf } }) {
         gpu->set_centroid(centroid);
         BOOST_TEST(gpu->one_pass() == (centroid.size() == 1));
         gpu->take(in.data(), 0, 120);
