@@ -143,12 +143,15 @@ def as_simulated(image, simulated, irw=0.01, side_lobes_db=0.6, phase_rad=0.03, 
         assert got["peak_amplitude"] == pytest.approx(want["peak_amplitude"], rel=amplitude), t
 
 
-@pytest.mark.parametrize("profile,seed", [("b210", 3), ("b210", 4), ("bladerf", 5)])
-def test_an_image_from_a_radio(profile, seed, simulated, tmp_path):
-    """Another start, another fraction of a sample, another phase each time: the same image."""
+@pytest.mark.parametrize("profile,seed,drift", [("b210", 3, 0), ("b210", 4, 0.2), ("b210", 6, 60),
+                                                ("bladerf", 5, 0)])
+def test_an_image_from_a_radio(profile, seed, drift, simulated, tmp_path):
+    """Another start, another fraction of a sample, another phase each time, which turns by 1.19 Hz and
+    drifts (60 rad a minute: 0.4 rad while the image is taken): the same image."""
     truth = str(tmp_path / "truth.json")
     tb = gr.top_block()
-    framer, facts = framed(tb, dict(scene=scene_of(tmp_path), seed=seed, profile=profile, truth=truth))
+    framer, facts = framed(tb, dict(scene=scene_of(tmp_path), seed=seed, profile=profile, truth=truth,
+                                    drift_rad_per_min=drift))
     image = back_projected(tb, framer, (framer, 1))
     e, = events(truth, "transmit")
     s = framer.status()
@@ -224,6 +227,7 @@ def test_a_strip_map_from_a_radio(tmp_path):
         ratio = a[peaks[1]] / b[peaks[1]]
         assert abs(ratio) == pytest.approx(1, abs=0.03) and abs(np.angle(ratio)) < 0.05
 
+
 def test_latency_behind_gr_soapy(tmp_path):
     """A plain source and pulse_framer: frames and images say when they left, by sarsim's clock no sooner."""
     rate, pri, pulses = 2e6, 4000, 1000
@@ -268,3 +272,25 @@ def test_latency_behind_gr_soapy(tmp_path):
     assert np.all(off > -known - 1e-4) and off[-1] < 0.02, off
     late = [i["latency_s"] for i in images.images if "latency_s" in i]
     assert len(late) >= 3 and 0 < min(late) < 0.5, late
+
+
+def test_radar_transceiver_makes_the_same_image(simulated, tmp_path):
+    """The framer behind gr-soapy, and both directions in one block: one image, that of the scene."""
+    lead, begin = 0.05, 0.1  # of the radio's clock, which is the scene's
+    moved = sar.trajectory.straight((TRACK.position(0)[0] - SPEED * begin, 0, 1.5), (SPEED, 0, 0))
+    args = (f"driver=sarsim,profile=b210,id=live{next(IDS)},seed=3,scene={scene_of(tmp_path, moved)},"
+            f"leakage_db={LEAK_DB},leakage_delay_s={LEAK_S},"
+            f"leakage_phase_rad={-2 * math.pi * math.fmod(CARRIER * LEAK_S, 1)}")
+    tb = gr.top_block()
+    radar = sar.radar_transceiver(ACQ, PULSES, args, transmit="timed", pulses=PULSES, lead_s=lead, positions=True,
+                                  amplitude=0.7, correct="delay_phase", reference_delay_s=LEAK_S, remove_dc=True)
+    tb.connect(sar.trajectory_source(TRACK, ACQ.prf_hz, PULSES + 200), radar)
+    image = back_projected(tb, radar, (radar, 1)) / np.float32(0.7)
+    r = radar.radio_status()
+    assert radar.status()["lost"] == 0 and r["transmit"] == "timed"
+    assert r["first_sample_s"] + lead == pytest.approx(begin, abs=1e-4)
+    in_place(image)
+    as_simulated(image, simulated)
+    tb = gr.top_block()
+    framer, _ = framed(tb, dict(scene=scene_of(tmp_path), seed=3))
+    as_simulated(image, back_projected(tb, framer, (framer, 1)))
