@@ -247,6 +247,36 @@ def test_dc_of_the_receiver(scene):
     assert abs(framer.status()["dc"] - (0.7 - 0.2j)) < 0.02
 
 
+@pytest.mark.parametrize("gain", [1, 40])
+def test_a_receiver_that_clips_is_told(scene, gain, capfd):
+    """More than 0.1 % of the samples at full scale: a sentence with the share and what to do."""
+    acq, main, _, _ = scene
+    x = main / np.max(np.abs(main)) * 0.9 * gain
+    x = np.clip(x.real, -1, 1) + 1j * np.clip(x.imag, -1, 1)
+    share = np.mean((np.abs(x.real) >= 1) | (np.abs(x.imag) >= 1))
+    assert share > 2e-3 if gain > 1 else share == 0
+    run(sar.pulse_framer(acq, 100, alignment="leakage", reference_delay_s=LEAK / FS), x)
+    said = [t for t in capfd.readouterr().out.splitlines() if "at full scale" in t]
+    assert bool(said) == (gain > 1), said
+    if said:
+        assert "at full scale (0.999): the receiver clips, lower its gain" in said[0]
+        assert float(said[0].split(" %")[0].split()[-1]) == pytest.approx(100 * share, rel=0.5)
+
+
+def test_the_log_names_the_alignment(scene, capfd):
+    """Of several that are possible, and which one was taken."""
+    acq, main, reference, trigger = scene
+    tags = time_tags(0, 7, 0.5)
+    framer = sar.pulse_framer(acq, 100, "auto", start=(7, 0.5 + LEAD / FS), delay_s=RADIO / FS)
+    run(framer, main, tags=tags)
+    assert framer.status()["alignment"] == "scheduled"
+    assert "alignment scheduled" in capfd.readouterr().out
+    framer = sar.pulse_framer(acq, 100, "auto", reference_delay_s=LEAK / FS)
+    run(framer, main)
+    assert framer.status()["alignment"] == "leakage"
+    assert "alignment leakage" in capfd.readouterr().out
+
+
 def test_frequency_steps_add_up():
     """22 steps of 5 MHz with another phase and delay each: one profile of 110 MHz."""
     steps, step_hz, target_m = 22, 5e6, 900.0
