@@ -743,7 +743,7 @@ def flowgraph(count, rate=RATE, channels=1, sink_args="", pulse=None, **settings
         out.append((head, data))
     tb.start()
     deadline = time.monotonic() + 60
-    while any(h.nitems_written(0) < count for h, _ in out) and time.monotonic() < deadline:
+    while any(d.nitems_read(0) < count for _, d in out) and time.monotonic() < deadline:
         time.sleep(0.005)
     tb.stop()
     tb.wait()
